@@ -25,8 +25,10 @@ struct ConcludeExperiment {  // conclusion, concluded_at; experiment.version is 
 struct AddRun {  // run.seq is given by the writer
   Run run;
 };
-struct AddAttempt {
+struct AddAttempt {  // attempt.seq is given by the writer
   Attempt attempt;
+  ExecutionRequest request;  // of its run, for the world in memory; stored with the run, not here
+  Digest bundle;             // likewise
 };
 // The whole record after the change; `seen_version` and `seen_state` are what it is based on. The new record has version seen_version + 1.
 // Refused when seen_state is final (write-once).

@@ -92,6 +92,7 @@ BOOST_DESCRIBE_STRUCT(Run, (), (id, seq, project, name, experiment, tags, task, 
 
 struct Attempt {
   AttemptId id;
+  std::int64_t seq = 0;  // order of creation, given by the writer: the order of the queue
   RunId run;
   std::string project;
   std::int32_t number = 1;  // 1..n within the run
@@ -121,7 +122,7 @@ struct Attempt {
   std::int64_t artifact_count = 0;
   std::int64_t artifact_bytes = 0;
 };
-BOOST_DESCRIBE_STRUCT(Attempt, (), (id, run, project, number, state, reachability, archive, desired, desired_by, reason,
+BOOST_DESCRIBE_STRUCT(Attempt, (), (id, seq, run, project, number, state, reachability, archive, desired, desired_by, reason,
                                     detail, epoch, version, placement, launch, target, handle, resume, created_by,
                                     created_at, started_at, ended_at, exit_code, signal, journal_seq, result, artifacts,
                                     artifact_count, artifact_bytes))

@@ -25,6 +25,7 @@ struct Batch {
 struct LiveState {
   std::int64_t last_event_seq = 0;
   std::int64_t last_run_seq = 0;
+  std::int64_t last_attempt_seq = 0;
   std::vector<Attempt> attempts;  // not final, or with an intent still open
   std::map<RunId, ExecutionRequest> requests;  // of those attempts' runs
   std::map<RunId, Digest> bundles;

@@ -1,0 +1,40 @@
+// The one writer: commands queue up; all that wait are decided as one batch and committed together.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "orbit/base/result.hpp"
+#include "orbit/control/engine.hpp"
+
+namespace orbit::control {
+
+// Thread-safe front of an Engine, which runs on a thread of its own.
+class Writer {
+ public:
+  // Runs what became due (intents) somewhere else; called on the writer's thread.
+  using Carry = std::function<void(const Intent&)>;
+  // Told after each commit, in order, on the writer's thread; must not block.
+  using Publish = std::function<void(const std::vector<Event>&)>;
+
+  Writer(Engine& engine, Carry carry, Publish publish);
+  ~Writer();  // stop()
+
+  void start();
+  void stop();  // commits what is queued, then ends the thread; later commands are refused as unavailable
+
+  // Decides and commits; returns when it is durable, or with the error (then nothing happened).
+  Result<void> run(Engine::Command command);
+  // The same without waiting.
+  void post(Engine::Command command, std::function<void(Result<void>)> done = {});
+
+  // A copy of something from the world, read on the writer's thread.
+  Result<void> inspect(const std::function<void(const World&)>& look);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace orbit::control
