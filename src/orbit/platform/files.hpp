@@ -1,5 +1,5 @@
-// Files that survive a crash, and files that cannot be used to climb out. All durable writes of Orbit go through here, so that
-// faults can be injected in one place.
+// Files that survive a crash, and files that cannot be used to climb out. All durable writes of Orbit go through here,
+// so that faults can be injected in one place.
 #pragma once
 
 #include <sys/types.h>
@@ -43,19 +43,24 @@ class Fd {
 };
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit_bytes);
-// Temp file in the same directory, write, fsync, rename, fsync of the directory.
+// Temp file in the same directory (".orbit-tmp-" and six characters: what a crash leaves behind), write, fsync, rename,
+// fsync of the directory.
 Result<void> write_file_durably(const fs::path& path, std::string_view bytes, mode_t mode);
 // The same without the syncs: for what can be made again.
 Result<void> write_file(const fs::path& path, std::string_view bytes, mode_t mode);
 Result<void> sync_file(const fs::path& path);
 Result<void> sync_directory(const fs::path& path);
 Result<void> write_all(int fd, std::string_view bytes);
+Result<void> sync_fd(int fd, const fs::path& path = {});  // fsync; the path only serves the error
+// rename(2) without a sync: sync_directory of the parent makes it last.
+Result<void> rename_path(const fs::path& from, const fs::path& to);
 Result<std::string> read_at(const fs::path& path, std::int64_t offset, std::size_t max_bytes);
 
-// Opens `relative` below `root` for reading, following no link and leaving root by no way (openat2 with RESOLVE_BENEATH and
-// RESOLVE_NO_SYMLINKS), and only regular files.
+// Opens `relative` below `root` for reading, following no link and leaving root by no way (openat2 with RESOLVE_BENEATH
+// and RESOLVE_NO_SYMLINKS), and only regular files.
 Result<Fd> open_beneath(const fs::path& root, const std::string& relative);
-Result<std::string> read_beneath(const fs::path& root, const std::string& relative, std::int64_t offset, std::size_t max_bytes);
+Result<std::string> read_beneath(const fs::path& root, const std::string& relative, std::int64_t offset,
+                                 std::size_t max_bytes);
 
 // SHA-256 of a regular file through an open descriptor, reading from offset 0.
 Result<Digest> digest_of_fd(int fd);
@@ -92,5 +97,12 @@ class TempDirectory {
   explicit TempDirectory(fs::path path) : path_(std::move(path)) {}
   fs::path path_;
 };
+
+// For tests that fail the first, second, … operation in turn: called before every system call that changes or syncs a
+// file, with the call's name
+// ("open", "write", "fsync", "rename", "mkdir", "copy", "unlink") and a path; a number other than 0 is the errno with
+// which the call fails instead. Empty: none. Not to be set while other threads write.
+using FaultHook = std::function<int(std::string_view operation, const std::string& path)>;
+void set_fault_hook(FaultHook hook);
 
 }  // namespace orbit::platform
