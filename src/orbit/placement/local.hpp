@@ -1,0 +1,56 @@
+// Placement `local`: the server's own machine. An attempt lives in <attempts root>/<attempt id>/ (layout:
+// domain/bundle_spec.hpp), which stays after release(). Whatever the workload can write (artifacts/) is read without
+// following links and within bounds.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "orbit/ports/blob_store.hpp"
+#include "orbit/ports/clock.hpp"
+#include "orbit/ports/placement.hpp"
+
+namespace orbit::placement {
+
+class LocalPlacement : public Placement {
+ public:
+  // `runner_program`: absolute path of the program started as `PROGRAM runner DIRECTORY`.
+  LocalPlacement(std::filesystem::path attempts_root, BlobStore& blobs, std::string runner_program, Clock& clock);
+
+  Result<std::string> provision(const AttemptId& attempt, const ExecutionRequest& request) override;
+  Result<void> start(const std::string& handle, const StartRequest& request) override;
+  Result<Observation> observe(const std::string& handle, std::int64_t after_journal_seq) override;
+  Result<void> stop(const std::string& handle, const StopOrder& order) override;
+  Result<std::string> read_log(const std::string& handle, Stream stream, std::int64_t offset,
+                               std::size_t max_bytes) override;
+  Result<std::string> read_artifact(const std::string& handle, const std::string& path, std::int64_t offset,
+                                    std::size_t max_bytes) override;
+  Result<ArtifactManifest> list_artifacts(const std::string& handle) override;
+  Result<std::string> read_manifest(const std::string& handle) override;
+  Result<std::map<std::string, std::string>> verify_artifacts(const std::string& handle,
+                                                              const ArtifactManifest& manifest) override;
+  Result<void> release(const std::string& handle) override;
+
+ private:
+  // A runner this process started and that may not have taken its lock yet.
+  struct Spawned {
+    ProcessIdentity process;
+    MonoTime at;
+  };
+
+  Result<std::filesystem::path> directory_of(const std::string& handle) const;
+  Result<void> bring_checkpoint(const std::filesystem::path& directory, const ResumeFrom& resume) const;
+  Result<bool> runner_lives(const std::filesystem::path& directory);
+  std::mutex& start_mutex(const std::string& name);
+
+  std::filesystem::path root_;
+  BlobStore& blobs_;
+  std::string runner_program_;
+  Clock& clock_;
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, Spawned> spawned_;
+};
+
+}  // namespace orbit::placement
