@@ -22,10 +22,13 @@ struct MonoTime {
   auto operator<=>(const MonoTime&) const = default;
 };
 
-// Both clocks read at one instant; what every decision gets as `now`.
+// The clocks read at one instant; what every decision gets as `now`.
 struct Now {
   WallTime wall;
   MonoTime mono;
+  // UTC that does not step: the wall clock at the start of the process plus what the monotonic clock counted since. Due times (timers, back-off)
+  // are compared with it, so that setting the machine's clock fires nothing early and delays nothing. Filled by control::Engine.
+  WallTime steady;
 };
 
 // RFC 3339 in UTC with milliseconds: 2026-11-30T02:28:58.123Z

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,19 +24,19 @@ class Engine {
 
   Engine(Store& store, Clock& clock, Rng& rng, Policy policy);
 
-  // Takes leadership, loads what lives. Afterwards process() with no commands reconciles.
+  // Takes leadership, loads what lives. Afterwards process({}) reconciles.
   Result<void> start();
 
-  // Decides the commands in order, reconciles, commits. One answer a command: success means durable. A batch that fails with a conflict is
-  // retried singly, so that one bad command spoils no other. Fails as a whole (every answer) when the store cannot be written.
+  // Decides the commands in order, reconciles, commits once. One answer a command: success means durable. A batch refused as a conflict is retried
+  // command by command, so that one bad command spoils no other. When the store cannot be written every answer is that error and nothing changed.
   std::vector<Result<void>> process(const std::vector<Command>& commands);
 
   // Events committed since the last call, in order.
   std::vector<Event> take_events();
-  // Intents that are due and not handed out since they were last changed; each is handed out once a life of this process per try.
+  // Intents that are due; each is handed out once per try in the life of this process. A place is not given back while a stop is still open.
   std::vector<Intent> take_due_intents();
-  // The next instant something is due (intent back-off or timer); nothing when there is none.
-  std::optional<WallTime> next_due() const;
+  // Milliseconds until an intent or timer is due, 0 when one is; nothing when none waits.
+  std::optional<std::int64_t> next_due_in_ms() const;
 
   const World& world() const { return world_; }
   std::int64_t leader_epoch() const { return epoch_; }
@@ -44,24 +44,22 @@ class Engine {
   bool deposed() const { return deposed_; }
 
  private:
-  struct Attempted {
-    std::vector<Result<void>> answers;
-    bool conflict = false;
-  };
-  Attempted try_batch(const std::vector<const Command*>& commands, Now now);
+  Now now() const;
+  std::vector<Result<void>> process_batch(const std::vector<const Command*>& commands, bool may_split);
   void number(Effects& effects);
 
   Store& store_;
   Clock& clock_;
   Rng& rng_;
   World world_;
+  Now anchor_;  // where `steady` begins
   std::int64_t epoch_ = 0;
   std::int64_t event_seq_ = 0;
   std::int64_t run_seq_ = 0;
   std::int64_t attempt_seq_ = 0;
   bool deposed_ = false;
   std::vector<Event> events_;
-  std::map<std::string, std::int32_t> handed_out_;  // intent key -> tries it was handed out with
+  std::map<std::string, std::int32_t> handed_out_;  // intent key -> the try it was handed out for
 };
 
 }  // namespace orbit::control

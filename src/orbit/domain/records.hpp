@@ -143,6 +143,7 @@ BOOST_DESCRIBE_STRUCT(MetricPoint, (), (name, step, value, at))
 
 enum class EventKind {
   project_created,
+  project_updated,
   experiment_created,
   experiment_concluded,
   run_submitted,
@@ -156,7 +157,7 @@ enum class EventKind {
   token_revoked,
   server_started,
 };
-BOOST_DESCRIBE_ENUM(EventKind, project_created, experiment_created, experiment_concluded, run_submitted,
+BOOST_DESCRIBE_ENUM(EventKind, project_created, project_updated, experiment_created, experiment_concluded, run_submitted,
                     attempt_created, attempt_state, attempt_reachability, attempt_stop_requested, attempt_checkpoint,
                     attempt_late_evidence, token_created, token_revoked, server_started)
 
