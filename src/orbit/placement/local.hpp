@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "orbit/ports/blob_store.hpp"
@@ -42,8 +43,12 @@ class LocalPlacement : public Placement {
 
   Result<std::filesystem::path> directory_of(const std::string& handle) const;
   Result<void> bring_checkpoint(const std::filesystem::path& directory, const ResumeFrom& resume) const;
+  Result<void> start_alone(const std::filesystem::path& directory, const StartRequest& request);
+  Result<void> spawn_runner(const std::filesystem::path& directory);
   Result<bool> runner_lives(const std::filesystem::path& directory);
-  std::mutex& start_mutex(const std::string& name);
+  // What does not hold of one artifact; empty: it holds.
+  Result<std::string> check_artifact(const std::filesystem::path& directory, const Artifact& wanted,
+                                     const std::map<std::string, Artifact>& found) const;
 
   std::filesystem::path root_;
   BlobStore& blobs_;
@@ -51,6 +56,7 @@ class LocalPlacement : public Placement {
   Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, Spawned> spawned_;
+  std::set<std::string> starting_;
 };
 
 }  // namespace orbit::placement
