@@ -31,6 +31,7 @@ template <class T>
 struct List {
   std::vector<T> items;
   std::optional<std::string> next_cursor;  // pass as ?cursor= for the next page; null at the end
+  BOOST_DESCRIBE_CLASS(List, (), (items, next_cursor), (), ())
 };
 
 struct AttemptObject {
@@ -263,6 +264,35 @@ struct DiffReport {
   std::vector<DiffItem> items;
 };
 BOOST_DESCRIBE_STRUCT(DiffReport, (), (left, right, items))
+
+// GET /healthz: answers as soon as the server serves.
+struct Health {
+  std::string status = "ok";
+};
+BOOST_DESCRIBE_STRUCT(Health, (), (status))
+
+struct BlobObject {  // PUT /blobs/{digest}
+  Digest digest;
+  std::int64_t size_bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(BlobObject, (), (digest, size_bytes))
+
+struct MetricObject {
+  std::string name;
+  std::int64_t step = 0;
+  std::optional<double> value;  // null: not a finite number (NaN, infinity)
+  WallTime at;
+};
+BOOST_DESCRIBE_STRUCT(MetricObject, (), (name, step, value, at))
+
+// GET …/artifacts. While the attempt lives: what lies there now, without digests.
+struct ArtifactListObject {
+  std::vector<Artifact> items;
+  std::optional<std::string> next_cursor;
+  bool collected = false;            // the list is the verified manifest and changes no more
+  std::vector<std::string> skipped;  // named, not collected: sockets, devices, names that are not valid UTF-8
+};
+BOOST_DESCRIBE_STRUCT(ArtifactListObject, (), (items, next_cursor, collected, skipped))
 
 struct ServerInfo {
   std::string version;
