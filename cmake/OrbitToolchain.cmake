@@ -22,7 +22,7 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverl
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside libstdc++ and Boost for correct code at -O2; clang 19 is the second opinion.
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
-                      -Wno-array-bounds -Wno-dangling-reference -Wno-free-nonheap-object)
+                      -Wno-array-bounds -Wno-free-nonheap-object)
 endif()
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)

@@ -102,6 +102,9 @@ std::vector<Result<void>> Engine::process_batch(const std::vector<const Command*
     if (const Result<bool> known = store_.committed(batch.id); known && *known) committed = {};
   }
   if (committed) {
+    // An intent of the same key may be decided again, even in this batch.
+    for (const Change& change : batch.changes)
+      if (const auto* finished = std::get_if<FinishIntent>(&change)) handed_out_.erase(finished->key);
     for (Event& event : batch.events) events_.push_back(std::move(event));
     sweep(world_);
     return answers;
@@ -125,7 +128,6 @@ std::vector<Event> Engine::take_events() { return std::exchange(events_, {}); }
 
 std::vector<Intent> Engine::take_due_intents() {
   const WallTime steady = now().steady;
-  std::erase_if(handed_out_, [&](const auto& item) { return !world_.intents.contains(item.first); });
   std::vector<Intent> due;
   for (const auto& [key, intent] : world_.intents) {
     if (intent.not_before > steady) continue;

@@ -1,0 +1,118 @@
+#include "orbit/server/config.hpp"
+
+#include <charconv>
+
+#include "orbit/base/json.hpp"
+#include "orbit/spec/yaml.hpp"
+
+namespace orbit::server {
+namespace {
+
+// The value of one key from text, typed as the member is.
+Result<void> set(ServerConfig& config, const std::string& key, const std::string& text, const std::string& where) {
+  json::Object object = json::from(config).get_object();
+  json::Value* member = object.if_contains(key);
+  if (member == nullptr) {
+    std::vector<std::string> known;
+    for (const auto& item : object) known.emplace_back(item.key());
+    const std::string near = nearest(key, known);
+    return fail(ErrorCode::invalid_argument, "unknown key", where,
+                near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
+  }
+  if (member->is_bool()) {
+    if (text != "true" && text != "false") return fail(ErrorCode::invalid_argument, "is true or false, not '" + text + "'", where);
+    *member = text == "true";
+  } else if (member->is_int64()) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size())
+      return fail(ErrorCode::invalid_argument, "is a whole number, not '" + text + "'", where);
+    *member = number;
+  } else {
+    *member = text;
+  }
+  auto next = json::to<ServerConfig>(json::Value(std::move(object)), json::From::user);
+  if (!next) {
+    next.error().field = where;
+    return fail(std::move(next).error());
+  }
+  config = std::move(*next);
+  return {};
+}
+
+Result<void> check(const ServerConfig& config) {
+  const auto range = [](std::int64_t value, std::int64_t low, std::int64_t high, const char* key) -> Result<void> {
+    if (value >= low && value <= high) return {};
+    return fail(ErrorCode::invalid_argument, fmt::format("is {}, allowed is {} to {}", value, low, high), key);
+  };
+  ORBIT_TRY(range(config.local_slots, 0, 10'000, "local_slots"));
+  ORBIT_TRY(range(config.observe_interval_ms, 10, 60'000, "observe_interval_ms"));
+  ORBIT_TRY(range(config.start_deadline_s, 1, 86'400, "start_deadline_s"));
+  ORBIT_TRY(range(config.worker_threads, 1, 64, "worker_threads"));
+  ORBIT_TRY(range(config.http_threads, 1, 64, "http_threads"));
+  if (config.log_level != "debug" && config.log_level != "info" && config.log_level != "warning" && config.log_level != "error")
+    return fail(ErrorCode::invalid_argument, "is '" + config.log_level + "'", "log_level", "debug, info, warning or error");
+  ORBIT_TRY(parse_listen(config.listen));
+  return {};
+}
+
+}  // namespace
+
+Result<ListenAddress> parse_listen(const std::string& text) {
+  const auto bad = [&] {
+    return fail(ErrorCode::invalid_argument, "'" + text + "' is not an address and port", "listen",
+                "write 127.0.0.1:7070, or [::1]:7070");
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return bad();
+  ListenAddress out;
+  out.address = text.substr(0, colon);
+  if (out.address.front() == '[') {
+    if (out.address.size() < 3 || out.address.back() != ']') return bad();
+    out.address = out.address.substr(1, out.address.size() - 2);
+  }
+  const auto* begin = text.data() + colon + 1;
+  const auto* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(begin, end, out.port);
+  if (error != std::errc{} || last != end || begin == end) return bad();
+  return out;
+}
+
+Result<ServerConfig> load_config(const std::filesystem::path& file, const std::map<std::string, std::string>& environment,
+                                 const std::map<std::string, std::string>& flags) {
+  ServerConfig config;
+  if (std::filesystem::exists(file)) {
+    ORBIT_TRY_ASSIGN(const spec::YamlDocument document, spec::YamlDocument::load(file));
+    const json::Value value = document.to_json(true);
+    if (!value.is_object() && !value.is_null() && !(value.is_string() && value.get_string().empty()))
+      return fail(ErrorCode::invalid_argument, "is not a list of 'key: value' lines", file.string());
+    if (value.is_object())
+      for (const auto& item : value.get_object()) {
+        const std::string key(item.key());
+        const std::string where = fmt::format("{}:{}: {}", file.string(), document.line_of(key), key);
+        if (!item.value().is_string()) return fail(ErrorCode::invalid_argument, "is one value, not a list or map", where);
+        ORBIT_TRY(set(config, key, std::string(item.value().get_string()), where));
+      }
+  }
+  for (const auto& [key, text] : environment) ORBIT_TRY(set(config, key, text, "environment variable for " + key));
+  for (const auto& [key, text] : flags) ORBIT_TRY(set(config, key, text, "--" + key));
+  ORBIT_TRY(check(config));
+  return config;
+}
+
+std::string default_config_text() {
+  return R"(# Orbit server. Flags and environment variables (ORBIT_LISTEN, ORBIT_LOCAL_SLOTS, ...) win over this file.
+# Unknown keys are refused. Every key is shown with its default.
+
+# listen: 127.0.0.1:7070     # address:port; anything but loopback is reachable by others
+# local_slots: 2             # attempts that run at a time on this machine
+# allow_command_tasks: false # ad-hoc command lines (task type `command`)
+# log_level: info            # debug, info, warning, error
+# observe_interval_ms: 200   # milliseconds between two looks at a living attempt
+# start_deadline_s: 120      # seconds a started runner has for its first word
+# worker_threads: 4          # for starting, observing and collecting attempts
+# http_threads: 4            # for requests
+)";
+}
+
+}  // namespace orbit::server
