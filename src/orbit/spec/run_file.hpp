@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "orbit/base/result.hpp"
 #include "orbit/domain/records.hpp"
@@ -11,7 +12,7 @@
 namespace orbit::spec {
 
 struct RunFile {
-  Submission submission;
+  Submission submission;     // template_id and task are empty where the file names none
   std::string source = ".";  // relative to the file's folder
   std::optional<std::string> revision;
   bool allow_dirty = false;

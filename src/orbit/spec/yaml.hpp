@@ -2,16 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orbit/base/json.hpp"
 
 namespace orbit::spec {
 
-// Scalars that look like JSON booleans, null or numbers become those (YAML 1.2 core schema), everything else strings; a value's source text is
-// kept where a struct member is a string or a map of strings (1.0 stays "1.0", 007 stays "007"). Anchors and aliases are refused (bombs), as
-// are duplicate keys, more than 64 levels and more than 1 MiB.
+// Plain scalars that are JSON booleans (also True, TRUE …), null (also ~, and nothing at all) or numbers become those,
+// everything else, and whatever is quoted, strings; a value's source text is kept where a struct member is a string or
+// a map of strings (1.0 stays "1.0", 007 stays "007"). Anchors, aliases and tags are refused (bombs), as are duplicate
+// keys, more than 64 levels, more than 1 MiB and a second document.
 class YamlDocument {
  public:
   static Result<YamlDocument> parse(std::string_view text, std::string file_name);
@@ -21,10 +24,15 @@ class YamlDocument {
 
   // As JSON with all scalars as strings in source text where `text_scalars`, typed otherwise.
   json::Value to_json(bool text_scalars) const;
+  // The value at a path as somebody would have typed it: a plain scalar's own text (0.10 stays 0.10), a quoted one as a
+  // JSON string, lists and maps as JSON with their numbers as written. Empty where there is none.
+  std::string source_text(const std::string& path) const;
+  // Keys of the map at a path, in the file's order; empty where there is none.
+  std::vector<std::string> keys_of(const std::string& path) const;
   // Line (1-based) of the node at a path such as "defaults.resources.gpus" or "items[2]"; 0 when there is none.
   int line_of(const std::string& path) const;
   const std::string& file_name() const;
-  // "FILE:LINE" put in front of the error's field.
+  // "FILE:LINE" put in front of the error's field. The line of something missing is that of what it is missing from.
   Error locate(Error error) const;
 
  private:
