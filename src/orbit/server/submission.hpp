@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -19,7 +18,7 @@
 #include "orbit/ports/clock.hpp"
 #include "orbit/ports/rng.hpp"
 #include "orbit/ports/store.hpp"
-#include "orbit/spec/task_type.hpp"
+#include "orbit/server/spec_catalog.hpp"
 #include "orbit/wire/api.hpp"
 
 namespace orbit::server {
@@ -44,7 +43,6 @@ class SubmissionService {
  public:
   SubmissionService(control::Writer& writer, ReaderSource readers, BlobStore& blobs, const BackendRegistry& backends,
                     Clock& clock, Rng& rng, SubmissionOptions options);
-  ~SubmissionService();
 
   Result<Submitted> submit(const wire::SubmitRequest& request, const std::string& actor);
   // The same checks, but nothing is recorded; only blobs (job.json, scripts, bundle.json) are written.
@@ -62,11 +60,12 @@ class SubmissionService {
 
  private:
   struct Draft;
-  struct Catalog;
-  Result<Draft> draft(const wire::SubmitRequest& request, const std::string& actor, StoreReader& reader, bool dry_run);
-  Result<Attempt> add_attempt(const RunView& run, const std::optional<std::string>& target,
+  Result<Draft> draft(const wire::SubmitRequest& request, const std::string& actor, StoreReader& reader);
+  Result<void> freeze(const Draft& draft);
+  Result<std::optional<Submitted>> earlier(const RunId& id, const wire::SubmitRequest& request, StoreReader& reader);
+  Result<Submitted> record(Draft draft, const wire::SubmitRequest& request, StoreReader& reader);
+  Result<Attempt> add_attempt(const Run& run, const std::optional<std::string>& target,
                               std::optional<ResumeFrom> resume, const std::string& actor);
-  Result<std::optional<Submitted>> earlier(const RunId& id, const Run& wanted, StoreReader& reader);
   Result<std::string> where(const ExecutionRequest& request);
 
   control::Writer& writer_;
@@ -76,7 +75,7 @@ class SubmissionService {
   Clock& clock_;
   Rng& rng_;
   SubmissionOptions options_;
-  std::unique_ptr<Catalog> catalog_;
+  SpecCatalog catalog_;
 };
 
 // What was frozen of a run, read back from its blobs: for GET /runs/{run}/spec, diff and verify.
