@@ -1,0 +1,296 @@
+#include "orbit/store/sql.hpp"
+
+#include <soci/soci.h>
+
+#include <algorithm>
+#include <deque>
+#include <new>
+
+#include "orbit/base/text.hpp"
+
+namespace orbit::store {
+namespace {
+
+constexpr std::string_view replacement_character = "\xef\xbf\xbd";
+
+std::string storable(std::string_view value) {
+  std::string text = is_valid_utf8(value) ? std::string(value) : to_valid_utf8(value);
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at))
+    text.replace(at, 1, replacement_character);
+  return text;
+}
+
+// One parameter or column of a statement; SOCI keeps its address.
+struct Cell {
+  char type = 't';
+  std::string text{};
+  long long integer = 0;
+  double real = 0;
+  soci::indicator indicator = soci::i_null;
+
+  void set(const Arg& arg) {
+    indicator = arg.kind() == Arg::Kind::null ? soci::i_null : soci::i_ok;
+    if (arg.kind() == Arg::Kind::null) return;
+    switch (type) {
+      case 't':
+        ORBIT_ASSERT(arg.kind() == Arg::Kind::text);
+        text = arg.text();
+        break;
+      case 'i':
+        ORBIT_ASSERT(arg.kind() == Arg::Kind::integer);
+        integer = arg.integer();
+        break;
+      default:
+        ORBIT_ASSERT(arg.kind() == Arg::Kind::real);
+        real = arg.real();
+    }
+  }
+};
+
+class SociQuery final : public Query, private Query::Row {
+ public:
+  SociQuery(soci::session& session, const Dialect& dialect, const Statement& text)
+      : dialect_(dialect), statement_(session) {
+    try {
+      statement_.alloc();
+      statement_.prepare(std::string(text.sql));
+      for (const char type : text.parameters) {
+        Cell& cell = parameters_.emplace_back(Cell{type});
+        if (type == 't') statement_.exchange(soci::use(cell.text, cell.indicator));
+        if (type == 'i') statement_.exchange(soci::use(cell.integer, cell.indicator));
+        if (type == 'r') statement_.exchange(soci::use(cell.real, cell.indicator));
+      }
+      for (const char type : text.columns) {
+        Cell& cell = columns_.emplace_back(Cell{type});
+        if (type == 't') statement_.exchange(soci::into(cell.text, cell.indicator));
+        if (type == 'i') statement_.exchange(soci::into(cell.integer, cell.indicator));
+        if (type == 'r') statement_.exchange(soci::into(cell.real, cell.indicator));
+      }
+      statement_.define_and_bind();
+    } catch (const std::exception& exception) {
+      throw SqlError(dialect_.translate(exception));
+    }
+  }
+
+ private:
+  void start(std::span<const Arg> arguments) override {
+    ORBIT_ASSERT(arguments.size() == parameters_.size());
+    std::size_t at = 0;
+    for (const Arg& arg : arguments) parameters_[at++].set(arg);
+    try {
+      statement_.execute(false);
+    } catch (const std::exception& exception) {
+      throw SqlError(dialect_.translate(exception));
+    }
+  }
+  const Query::Row* next() override {
+    try {
+      return statement_.fetch() ? this : nullptr;
+    } catch (const std::exception& exception) {
+      throw SqlError(dialect_.translate(exception));
+    }
+  }
+  void drain() noexcept override {
+    try {
+      while (statement_.fetch()) {
+      }
+    } catch (const std::exception&) {
+      // The statement has ended by failing; the error that made us drain is the one to report.
+    }
+  }
+
+  bool null(std::size_t column) const override { return columns_.at(column).indicator == soci::i_null; }
+  std::int64_t integer(std::size_t column) const override {
+    present(column);
+    return columns_.at(column).integer;
+  }
+  double real(std::size_t column) const override {
+    present(column);
+    return columns_.at(column).real;
+  }
+  const std::string& text(std::size_t column) const override {
+    present(column);
+    return columns_.at(column).text;
+  }
+  void present(std::size_t column) const {
+    if (null(column)) throw SqlError(ErrorCode::corrupt, "a stored record lacks a value that it must have");
+  }
+
+  const Dialect& dialect_;
+  soci::statement statement_;
+  std::deque<Cell> parameters_;
+  std::deque<Cell> columns_;
+};
+
+class SociBulk final : public Bulk {
+ public:
+  SociBulk(soci::session& session, const Dialect& dialect, const Statement& text)
+      : dialect_(dialect), statement_(session) {
+    for (const char type : text.parameters) columns_.emplace_back().type = type;
+    try {
+      statement_.alloc();
+      statement_.prepare(std::string(text.sql));
+      for (Column& column : columns_) {
+        // SOCI refuses to bind empty vectors; they are filled before each execution.
+        column.resize(1);
+        if (column.type == 't') statement_.exchange(soci::use(column.texts, column.indicators));
+        if (column.type == 'i') statement_.exchange(soci::use(column.integers, column.indicators));
+        if (column.type == 'r') statement_.exchange(soci::use(column.reals, column.indicators));
+      }
+      statement_.define_and_bind();
+    } catch (const std::exception& exception) {
+      throw SqlError(dialect_.translate(exception));
+    }
+    discard();
+  }
+
+  void add(std::initializer_list<Arg> row) override {
+    ORBIT_ASSERT(row.size() == columns_.size());
+    std::size_t at = 0;
+    for (const Arg& arg : row) columns_[at++].push(arg);
+    ++pending_;
+  }
+  std::size_t pending() const override { return pending_; }
+
+  std::int64_t run() override {
+    if (pending_ == 0) return 0;
+    try {
+      statement_.execute(true);
+      const long long affected = statement_.get_affected_rows();
+      discard();
+      return affected;
+    } catch (const std::exception& exception) {
+      discard();
+      throw SqlError(dialect_.translate(exception));
+    }
+  }
+
+  void discard() override {
+    for (Column& column : columns_) column.resize(0);
+    pending_ = 0;
+  }
+
+ private:
+  struct Column {
+    char type = 't';
+    std::vector<std::string> texts;
+    std::vector<long long> integers;
+    std::vector<double> reals;
+    std::vector<soci::indicator> indicators;
+
+    void resize(std::size_t rows) {
+      if (type == 't') texts.resize(rows);
+      if (type == 'i') integers.resize(rows);
+      if (type == 'r') reals.resize(rows);
+      indicators.resize(rows);
+    }
+    void push(const Arg& arg) {
+      Cell cell{type};
+      cell.set(arg);
+      if (type == 't') texts.push_back(std::move(cell.text));
+      if (type == 'i') integers.push_back(cell.integer);
+      if (type == 'r') reals.push_back(cell.real);
+      indicators.push_back(cell.indicator);
+    }
+  };
+
+  const Dialect& dialect_;
+  soci::statement statement_;
+  std::deque<Column> columns_;
+  std::size_t pending_ = 0;
+};
+
+}  // namespace
+
+Arg::Arg(std::string_view value) : kind_(Kind::text), text_(storable(value)) {}
+
+Digest Query::Row::digest(std::size_t column) const {
+  if (null(column)) return {};
+  auto parsed = Digest::parse(text(column));
+  if (!parsed) throw SqlError(ErrorCode::corrupt, "a stored digest is damaged: " + parsed.error().message);
+  return std::move(*parsed);
+}
+
+Error current_exception_as_error() {
+  try {
+    throw;
+  } catch (const SqlError& error) {
+    return error.error();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::exhausted, "not enough memory for this request to the database"};
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::internal, std::string("the database layer failed: ") + exception.what()};
+  }
+}
+
+struct Sql::Session {
+  std::unique_ptr<soci::session> soci;
+};
+
+Sql::Sql(std::shared_ptr<const Dialect> dialect, Access access)
+    : dialect_(std::move(dialect)), session_(std::make_unique<Session>()) {
+  try {
+    session_->soci = dialect_->connect(access);
+  } catch (const SqlError&) {
+    throw;
+  } catch (const std::exception& exception) {
+    throw SqlError(dialect_->translate(exception));
+  }
+}
+
+Sql::~Sql() {
+  // Statements refer to the session.
+  queries_.clear();
+  bulks_.clear();
+}
+
+void Sql::execute(const std::string& sql) {
+  try {
+    *session_->soci << sql;
+  } catch (const std::exception& exception) {
+    throw SqlError(dialect_->translate(exception));
+  }
+}
+
+Query& Sql::query(const Statement& statement) {
+  if (const auto it = queries_.find(statement.sql); it != queries_.end()) return *it->second;
+  auto made = std::make_unique<SociQuery>(*session_->soci, *dialect_, statement);
+  return *queries_.emplace(statement.sql, std::move(made)).first->second;
+}
+
+Bulk& Sql::bulk(const Statement& statement) {
+  if (const auto it = bulks_.find(statement.sql); it != bulks_.end()) return *it->second;
+  auto made = std::make_unique<SociBulk>(*session_->soci, *dialect_, statement);
+  return *bulks_.emplace(statement.sql, std::move(made)).first->second;
+}
+
+void Sql::discard_pending() {
+  for (auto& [text, bulk] : bulks_) bulk->discard();
+}
+
+Sql::Transaction::Transaction(Sql& sql, Kind kind) : sql_(sql) {
+  if (sql_.rollback_owed_) {
+    sql_.execute("ROLLBACK");
+    sql_.rollback_owed_ = false;
+  }
+  sql_.execute(kind == Kind::write ? sql_.dialect_->begin_write() : sql_.dialect_->begin_read());
+}
+
+void Sql::Transaction::commit() {
+  sql_.execute("COMMIT");
+  open_ = false;
+}
+
+void Sql::Transaction::rollback() noexcept {
+  if (!open_) return;
+  open_ = false;
+  try {
+    sql_.execute("ROLLBACK");
+  } catch (const std::exception&) {
+    // Either the database ended the transaction itself (disk full) or the connection is in trouble; told apart at the
+    // next begin.
+    sql_.rollback_owed_ = sql_.dialect_->in_transaction(*sql_.session_->soci);
+  }
+}
+
+}  // namespace orbit::store
