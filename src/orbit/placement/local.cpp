@@ -185,6 +185,9 @@ Result<void> LocalPlacement::start_alone(const fs::path& directory, const StartR
   }
   if (!old || old->epoch < request.order.epoch)
     ORBIT_TRY(platform::write_file_durably(runtime / "order.json", json::encode(request.order), 0644));
+  ORBIT_TRY_ASSIGN(const auto stop, read_whole(root_, early_stop(directory).filename().string(), max_order_bytes));
+  if (stop && !present(runtime / "stop.json"))
+    ORBIT_TRY(platform::write_file_durably(runtime / "stop.json", *stop, 0644));
   return spawn_runner(directory);
 }
 
@@ -223,20 +226,36 @@ Result<Observation> LocalPlacement::observe(const std::string& handle, std::int6
   if (result) {
     ORBIT_TRY_ASSIGN(out.result, parse_result(*result, attempt));
   }
-  ORBIT_TRY_ASSIGN(const auto journal, read_whole(directory, "runtime/journal.jsonl", max_journal_bytes));
-  if (journal) {
-    out.started = true;
-    ORBIT_TRY_ASSIGN(out.journal, parse_journal(*journal, after_journal_seq));
+  ORBIT_TRY_ASSIGN(const auto bytes, read_whole(directory, "runtime/journal.jsonl", max_journal_bytes));
+  if (!bytes) return out;
+  out.started = true;
+  Journal journal = parse_journal(*bytes, after_journal_seq);
+  if (journal.damage && lives) return fail(std::move(*journal.damage));
+  // What is told is on disk, so that no crash of the machine takes back what was acted upon.
+  if (!journal.records.empty()) {
+    ORBIT_TRY_ASSIGN(const platform::Fd fd, platform::open_beneath(directory, "runtime/journal.jsonl"));
+    ORBIT_TRY(platform::sync_fd(fd.get(), directory / "runtime" / "journal.jsonl"));
   }
+  out.journal = std::move(journal.records);
   return out;
+}
+
+fs::path LocalPlacement::early_stop(const fs::path& directory) const {
+  return root_ / (directory.filename().string() + ".stop.json");
 }
 
 Result<void> LocalPlacement::stop(const std::string& handle, const StopOrder& order) {
   ORBIT_TRY_ASSIGN(const fs::path directory, directory_of(handle));
+  // Until the order is written, the directory is still being filled, and what is found there may be cleared away.
+  const std::string text = json::encode(order);
+  const fs::path order_file = directory / "runtime" / "order.json";
+  if (!present(order_file)) {
+    if (!present(early_stop(directory))) ORBIT_TRY(platform::write_file_durably(early_stop(directory), text, 0644));
+    if (!present(order_file)) return {};  // whoever writes the order now finds it
+  }
   const fs::path file = directory / "runtime" / "stop.json";
   if (present(file)) return {};
-  ORBIT_TRY(platform::make_directories(file.parent_path()));
-  return platform::write_file_durably(file, json::encode(order), 0644);
+  return platform::write_file_durably(file, text, 0644);
 }
 
 Result<std::string> LocalPlacement::read_log(const std::string& handle, Stream stream, std::int64_t offset,
@@ -299,7 +318,10 @@ Result<std::map<std::string, std::string>> LocalPlacement::verify_artifacts(cons
 Result<std::string> LocalPlacement::check_artifact(const fs::path& directory, const Artifact& wanted,
                                                    const std::map<std::string, Artifact>& found) const {
   const auto it = found.find(wanted.path);
-  if (it == found.end()) return std::string("missing");
+  if (it == found.end()) {
+    const auto fd = platform::open_beneath(directory, artifact_path(wanted.path));
+    return fd || is_not_found(fd.error()) ? "missing" : fd.error().message;  // a FIFO now, or behind a link
+  }
   const Artifact& now = it->second;
   if (now.kind != wanted.kind)
     return fmt::format("is a {}, expected a {}", json::name_of(now.kind), json::name_of(wanted.kind));
@@ -332,8 +354,8 @@ Result<void> LocalPlacement::release(const std::string& handle) {
   }
   ORBIT_TRY_ASSIGN(const bool lives, runner_lives(*directory));
   if (lives) return fail(ErrorCode::unavailable, "the runner still lives", directory->string(), "it is stopped first");
-  const fs::path lock = *directory / "runtime" / "lock";
-  ORBIT_TRY(platform::remove_tree(lock));
+  ORBIT_TRY(platform::remove_tree(*directory / "runtime" / "lock"));
+  ORBIT_TRY(platform::remove_tree(early_stop(*directory)));
   const std::lock_guard guard(mutex_);
   spawned_.erase(directory->filename().string());
   return {};

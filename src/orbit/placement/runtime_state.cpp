@@ -23,19 +23,28 @@ Result<T> decode_of_attempt(std::string_view bytes, const AttemptId& attempt, st
   return value;
 }
 
+Result<JournalRecord> next_record(std::string_view line, std::int64_t seq) {
+  const std::string where = fmt::format("runtime/journal.jsonl:{}", seq);
+  if (line.size() > max_line_bytes)
+    return fail(ErrorCode::corrupt, fmt::format("the line is longer than {} bytes", max_line_bytes), where);
+  ORBIT_TRY_ASSIGN(JournalRecord record, decode_file<JournalRecord>(line, where));
+  if (record.seq != seq) return fail(ErrorCode::corrupt, fmt::format("record {} stands here", record.seq), where);
+  return record;
+}
+
 }  // namespace
 
-Result<std::vector<JournalRecord>> parse_journal(std::string_view bytes, std::int64_t after_seq) {
-  std::vector<JournalRecord> records;
+Journal parse_journal(std::string_view bytes, std::int64_t after_seq) {
+  Journal out;
   for (std::int64_t seq = 1;; ++seq) {
     const std::size_t end = bytes.find('\n');
-    if (end == std::string_view::npos) return records;
-    const std::string where = fmt::format("runtime/journal.jsonl:{}", seq);
-    if (end > max_line_bytes)
-      return fail(ErrorCode::corrupt, fmt::format("the line is longer than {} bytes", max_line_bytes), where);
-    ORBIT_TRY_ASSIGN(JournalRecord record, decode_file<JournalRecord>(bytes.substr(0, end), where));
-    if (record.seq != seq) return fail(ErrorCode::corrupt, fmt::format("record {} stands here", record.seq), where);
-    if (seq > after_seq) records.push_back(std::move(record));
+    if (end == std::string_view::npos) return out;
+    auto record = next_record(bytes.substr(0, end), seq);
+    if (!record) {
+      out.damage = std::move(record).error();
+      return out;
+    }
+    if (seq > after_seq) out.records.push_back(std::move(*record));
     bytes.remove_prefix(end + 1);
   }
 }

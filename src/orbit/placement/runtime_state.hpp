@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,9 +16,14 @@ constexpr std::size_t max_result_bytes = 16 << 20;
 constexpr std::size_t max_journal_bytes = 64 << 20;
 constexpr std::size_t max_manifest_bytes = 64 << 20;
 
-// Records with a seq above `after_seq`. A last line without its newline is a record still being written, or torn by a
-// crash: left out. Anything else that is not the next record is `corrupt`.
-Result<std::vector<JournalRecord>> parse_journal(std::string_view bytes, std::int64_t after_seq);
+struct Journal {
+  std::vector<JournalRecord> records;  // with a seq above the one asked for
+  // A complete line that is not the next record. While a runner lives that is corruption; after a crash of the machine
+  // it may be the unsynced end, which the next runner cuts off: what stands before it holds either way.
+  std::optional<Error> damage;
+};
+// A last line without its newline is a record still being written, or torn by a crash: left out.
+Journal parse_journal(std::string_view bytes, std::int64_t after_seq);
 
 // `corrupt` unless it is the result of exactly that attempt.
 Result<RunnerResult> parse_result(std::string_view bytes, const AttemptId& attempt);
