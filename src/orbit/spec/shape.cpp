@@ -105,47 +105,39 @@ struct Values {
   const std::vector<std::string>& command;
   std::string entry;  // "./train.py"
 
-  // Empty optional: an optional input or param is absent.
-  std::optional<std::string> of(const Piece& piece) const {
+  // Several for an output that names several files; none where an optional input or param is absent.
+  std::vector<std::string> of(const Piece& piece) const {
     switch (piece.kind) {
       case PieceKind::text:
-        return piece.text;
+        return {piece.text};
       case PieceKind::entry:
-        return entry;
+        return {entry};
       case PieceKind::input:
         return find(task.job.inputs, piece.text);
       case PieceKind::param: {
-        const auto source = find(task.job.params, piece.text);
-        return source ? std::optional(param_word(*source)) : std::nullopt;
+        std::vector<std::string> words = find(task.job.params, piece.text);
+        for (std::string& word : words) word = param_word(word);
+        return words;
       }
       case PieceKind::output: {
-        const auto paths = find(task.job.inputs, piece.text);
-        if (!paths) return std::nullopt;
         std::vector<std::string> words;
-        for (const std::string& path : split(*paths, ',')) words.push_back(artifacts + path);
-        return join(words, ",");
+        for (const std::string& paths : find(task.job.inputs, piece.text))
+          for (const std::string& path : split(paths, ',')) words.push_back(artifacts + path);
+        return words;
       }
       case PieceKind::params:
       case PieceKind::command:
-        return std::nullopt;  // several words: see expand()
+        return {};  // items of their own: see expand()
     }
-    return std::nullopt;
+    return {};
   }
 
  private:
-  static std::optional<std::string> find(const std::map<std::string, std::string>& values, const std::string& name) {
+  static std::vector<std::string> find(const std::map<std::string, std::string>& values, const std::string& name) {
     const auto found = values.find(name);
-    return found == values.end() ? std::nullopt : std::optional(found->second);
+    return found == values.end() ? std::vector<std::string>{} : std::vector<std::string>{found->second};
   }
 };
-
-// A program by its bare name ("nvidia-smi") is looked up in PATH by a shell; the words stay arguments and are never
-// read by it.
-void append_command(const std::vector<std::string>& command, std::vector<std::string>& argv) {
-  if (argv.empty() && command.front().find('/') == std::string::npos)
-    argv.insert(argv.end(), {"/bin/sh", "-c", "exec \"$@\"", "sh"});
-  argv.insert(argv.end(), command.begin(), command.end());
-}
 
 Result<std::vector<std::string>> expand(const TaskType& type, const Values& values) {
   std::vector<std::vector<Piece>> items;
@@ -165,19 +157,20 @@ Result<std::vector<std::string>> expand(const TaskType& type, const Values& valu
       continue;
     }
     if (pieces.front().kind == PieceKind::command) {
-      append_command(values.command, out);
+      out.insert(out.end(), values.command.begin(), values.command.end());
       continue;
     }
-    std::optional<std::string> word = "";
+    // One word; one for each file where an output names several.
+    std::vector<std::string> words{""};
     for (const Piece& piece : pieces) {
-      const auto value = values.of(piece);
-      if (!value) {
-        word.reset();
-        break;
-      }
-      *word += *value;
+      std::vector<std::string> longer;
+      for (const std::string& word : words)
+        for (const std::string& value : values.of(piece)) longer.push_back(word + value);
+      if (longer.size() > max_words)
+        return fail(ErrorCode::too_large, fmt::format("makes more than {} words", max_words), "inputs." + piece.text);
+      words = std::move(longer);
     }
-    if (word) out.push_back(std::move(*word));
+    for (std::string& word : words) out.push_back(std::move(word));
   }
   return out;
 }
@@ -267,11 +260,13 @@ Result<ShapedTask> shape(const TaskType& type, const Submission& submission, con
   ORBIT_TRY_ASSIGN(out.argv, expand(type, Values{out, submission.command, "./" + entry}));
   ORBIT_TRY(check_command_line(out.argv));
 
-  // The program: a file of the code, which must exist and be executable, or one of the machine's.
-  if (!out.argv.front().starts_with('/')) {
-    ORBIT_TRY_ASSIGN(out.job.code_entry,
-                     relative_path(out.argv.front(), type.ad_hoc ? "command[0]" : "entry", "the code folder"));
-    out.argv.front() = "./" + out.job.code_entry;
+  // A program with a slash is a file of the code, or one of the machine's; without, it is looked up in PATH.
+  std::string& program = out.argv.front();
+  if (!program.starts_with('/') && program.find('/') != std::string::npos) {
+    ORBIT_TRY_ASSIGN(const std::string path,
+                     relative_path(program, type.ad_hoc ? "command[0]" : "entry", "the code folder"));
+    program = "./" + path;
+    if (!type.ad_hoc) out.job.code_entry = path;
   }
   return out;
 }

@@ -34,9 +34,9 @@ struct TaskType {
   std::map<std::string, InputRule> inputs;
   json::Value params_schema;  // JSON Schema (draft 7) of the params object; default: any object
   // Entry template. Items: plain text; {entry}; {input.NAME}; {param.NAME}; {output.NAME} (path below
-  // $ORBIT_ARTIFACTS); {params} expands to one
-  // --key=value for each param not used by name; {command} to the submission's command; an item whose optional input or
-  // param is absent is dropped; {{ is a brace. Absent in a file: {entry}, --NAME={input.NAME} for each input, {params}.
+  // $ORBIT_ARTIFACTS); {params} expands to one --key=value for each param not used by name; {command} to the
+  // submission's command; an item whose optional input or param is absent is dropped, one whose output names several
+  // files is repeated; {{ is a brace. Absent in a file: {entry}, --NAME={input.NAME} for each input, {params}.
   std::vector<std::string> argv;
   bool needs_entry = true;  // {entry} is used
   bool ad_hoc = false;      // {command} is used, as in `command`: refused unless server and node allow it
