@@ -132,12 +132,23 @@ std::vector<Intent> Engine::take_due_intents() {
   for (const auto& [key, intent] : world_.intents) {
     if (intent.not_before > steady) continue;
     if (intent.kind == IntentKind::release && world_.open_intent(intent.attempt, IntentKind::stop) != nullptr) continue;
-    const auto it = handed_out_.find(key);
-    if (it != handed_out_.end() && it->second == intent.tries) continue;
-    handed_out_[key] = intent.tries;
+    if (is_out(intent, steady)) continue;
+    handed_out_[key] = HandedOut{intent.tries, std::nullopt};
     due.push_back(intent);
   }
   return due;
+}
+
+bool Engine::is_out(const Intent& intent, WallTime steady) const {
+  const auto it = handed_out_.find(intent.key);
+  if (it == handed_out_.end() || it->second.tries != intent.tries) return false;
+  return !it->second.again_at || *it->second.again_at > steady;
+}
+
+void Engine::hand_out_again(const Intent& intent) {
+  const auto it = handed_out_.find(intent.key);
+  if (it != handed_out_.end() && it->second.tries == intent.tries)
+    it->second.again_at = WallTime{now().steady.ms + world_.policy.retry_first_ms};
 }
 
 std::optional<std::int64_t> Engine::next_due_in_ms() const {
@@ -148,7 +159,10 @@ std::optional<std::int64_t> Engine::next_due_in_ms() const {
   for (const auto& [key, timer] : world_.timers) consider(timer.due);
   for (const auto& [key, intent] : world_.intents) {
     const auto it = handed_out_.find(key);
-    if (it == handed_out_.end() || it->second != intent.tries) consider(intent.not_before);
+    if (it == handed_out_.end() || it->second.tries != intent.tries)
+      consider(intent.not_before);
+    else if (it->second.again_at)
+      consider(*it->second.again_at);
   }
   if (!first) return std::nullopt;
   return std::max<std::int64_t>(0, first->ms - now().steady.ms);

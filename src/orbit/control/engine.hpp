@@ -35,6 +35,8 @@ class Engine {
   std::vector<Event> take_events();
   // Intents that are due; each is handed out once per try in the life of this process. A place is not given back while a stop is still open.
   std::vector<Intent> take_due_intents();
+  // What became of that intent could not be recorded: it is handed out again, after a pause. Carrying out twice does no harm, forgetting does.
+  void hand_out_again(const Intent& intent);
   // Milliseconds until an intent or timer is due, 0 when one is; nothing when none waits.
   std::optional<std::int64_t> next_due_in_ms() const;
 
@@ -59,7 +61,12 @@ class Engine {
   std::int64_t attempt_seq_ = 0;
   bool deposed_ = false;
   std::vector<Event> events_;
-  std::map<std::string, std::int32_t> handed_out_;  // intent key -> the try it was handed out for
+  struct HandedOut {
+    std::int32_t tries = 0;             // the try it was handed out for
+    std::optional<WallTime> again_at;   // steady
+  };
+  bool is_out(const Intent& intent, WallTime steady) const;
+  std::map<std::string, HandedOut> handed_out_;  // by intent key
 };
 
 }  // namespace orbit::control

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <future>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -37,6 +39,19 @@ struct Writer::State {
   std::thread thread;
 
   State(Engine& e, Carry c, Publish p) : engine(e), carry(std::move(c)), publish(std::move(p)) {}
+
+  // Nothing when it is queued; `done` is then called on the writer's thread.
+  std::optional<Failure> enqueue(Engine::Command command, std::function<void(Result<void>)> done, std::size_t limit) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!running) return stopping();
+      if (waiting.size() >= limit)
+        return fail(ErrorCode::unavailable, "too many changes wait to be recorded", {}, "try again in a moment");
+      waiting.push_back({std::move(command), std::move(done)});
+    }
+    wake.notify_one();
+    return std::nullopt;
+  }
 
   void after_batch() {
     if (std::vector<Event> events = engine.take_events(); !events.empty() && publish) publish(events);
@@ -93,20 +108,8 @@ void Writer::stop() {
 }
 
 void Writer::post(Engine::Command command, std::function<void(Result<void>)> done) {
-  std::optional<Failure> refused;
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (!state_->running)
-      refused = stopping();
-    else if (state_->waiting.size() >= max_waiting)
-      refused = fail(ErrorCode::unavailable, "too many changes wait to be recorded", {}, "try again in a moment");
-    else
-      state_->waiting.push_back({std::move(command), std::move(done)});
-  }
-  if (!refused)
-    state_->wake.notify_one();
-  else if (done)
-    done(std::move(*refused));
+  std::optional<Failure> refused = state_->enqueue(std::move(command), done, max_waiting);
+  if (refused && done) done(std::move(*refused));
 }
 
 Result<void> Writer::run(Engine::Command command) {
@@ -115,6 +118,19 @@ Result<void> Writer::run(Engine::Command command) {
   std::future<Result<void>> answer = promise->get_future();
   post(std::move(command), [promise](Result<void> result) { promise->set_value(std::move(result)); });
   return answer.get();
+}
+
+void Writer::post_outcome(const Intent& intent, Result<decide::Outcome> outcome) {
+  // Never refused for want of room: there are no more of them than living attempts. Refused while stopping: the next process carries out again.
+  (void)state_->enqueue(
+      [intent, outcome = std::move(outcome)](const World& world, Now now) -> Result<Effects> {
+        return outcome ? decide::intent_done(world, intent, *outcome, now)
+                       : decide::intent_failed(world, intent, outcome.error(), now);
+      },
+      [state = state_.get(), intent](const Result<void>& recorded) {
+        if (!recorded) state->engine.hand_out_again(intent);
+      },
+      std::numeric_limits<std::size_t>::max());
 }
 
 Result<void> Writer::inspect(const std::function<void(const World&)>& look) {

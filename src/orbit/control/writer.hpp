@@ -7,6 +7,7 @@
 
 #include "orbit/base/result.hpp"
 #include "orbit/control/engine.hpp"
+#include "orbit/decide/lifecycle.hpp"
 
 namespace orbit::control {
 
@@ -28,6 +29,9 @@ class Writer {
   Result<void> run(Engine::Command command);
   // The same without waiting.
   void post(Engine::Command command, std::function<void(Result<void>)> done = {});
+
+  // Posts what an intent came to. If that cannot be recorded the intent is handed out again.
+  void post_outcome(const Intent& intent, Result<decide::Outcome> outcome);
 
   // A copy of something from the world, read on the writer's thread.
   Result<void> inspect(const std::function<void(const World&)>& look);

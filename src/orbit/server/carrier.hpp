@@ -1,9 +1,8 @@
-// Carries intents out: the only place where decisions become side effects on placements.
+// Carries intents out on the worker pool.
 #pragma once
 
+#include "orbit/control/carry.hpp"
 #include "orbit/control/writer.hpp"
-#include "orbit/decide/lifecycle.hpp"
-#include "orbit/ports/backend_registry.hpp"
 #include "orbit/ports/blob_store.hpp"
 #include "orbit/ports/clock.hpp"
 #include "orbit/ports/log_store.hpp"
@@ -19,16 +18,11 @@ class Carrier {
   void carry(const Intent& intent, const LiveAttempt& attempt, control::Writer& writer);
 
  private:
-  Result<decide::Outcome> carry_out(const Intent& intent, const LiveAttempt& attempt);
-
   const BackendRegistry& backends_;
   LogStore& logs_;
   BlobStore& blobs_;
   Clock& clock_;
   WorkerPool& workers_;
 };
-
-// The order of an attempt, as its runner will read it.
-Order order_of(const LiveAttempt& attempt);
 
 }  // namespace orbit::server

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "orbit/base/log.hpp"
+#include "orbit/control/carry.hpp"
 #include "orbit/decide/lifecycle.hpp"
 #include "orbit/server/collect.hpp"
 
@@ -109,12 +110,7 @@ void Observer::look_at(const LiveAttempt& attempt) {
   memory = memory_of(id);
   memory.failures = 0;
 
-  decide::Sight sight;
-  sight.epoch = observation->epoch;
-  sight.started = observation->started;
-  sight.runner_dead = observation->started && observation->runner == RunnerLiveness::dead && !observation->result;
-  sight.journal = std::move(observation->journal);
-  sight.result = std::move(observation->result);
+  decide::Sight sight = control::sight_of(std::move(*observation));
   if (!sight.journal.empty()) memory.restarts = 0;
   remember(id, memory);
   const bool news = !sight.journal.empty() || sight.result || sight.runner_dead ||
