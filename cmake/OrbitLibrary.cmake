@@ -1,11 +1,12 @@
-# orbit_library(NAME [DEPS folder...] [LINK target...])
+# orbit_library(NAME [DEPS folder...] [LINK target...] [TEST_LINK target...])
 #
 # Declares src/orbit/NAME as the static library orbit_NAME and its tests (src/orbit/NAME/tests/*.cpp) as the
 # program NAME_tests. The folder is made visible through an include root of its own,
 # <build>/include/NAME/orbit/NAME -> src/orbit/NAME, and a library only has the roots of the folders it
-# declares: an undeclared `#include "orbit/other/x.hpp"` does not compile. There is no common root.
+# declares: an undeclared `#include "orbit/other/x.hpp"` does not compile. There is no common root. TEST_LINK names what
+# only the tests may use besides: real parts of other folders in the place of fakes.
 function(orbit_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPS;LINK;TEST_LINK" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/src/orbit/${name})
   set(root ${CMAKE_BINARY_DIR}/include/${name})
   file(MAKE_DIRECTORY ${root}/orbit)
@@ -28,7 +29,7 @@ function(orbit_library name)
   file(GLOB tests CONFIGURE_DEPENDS ${folder}/tests/*.cpp)
   if(tests)
     add_executable(${name}_tests ${tests})
-    target_link_libraries(${name}_tests PRIVATE orbit_${name} GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
+    target_link_libraries(${name}_tests PRIVATE orbit_${name} ${arg_TEST_LINK} GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
     target_compile_definitions(${name}_tests PRIVATE ORBIT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 120)
     set_property(GLOBAL APPEND PROPERTY ORBIT_UNIT_TESTS ${name}_tests)
