@@ -133,8 +133,9 @@ PreparedExec::PreparedExec(const SpawnRequest& request)
 void PreparedExec::run(int go_fd, int error_fd) const noexcept {
   // Everything is moved out of the way of 0, 1 and 2 first, so that the order of the dup2 below cannot matter.
   constexpr int high = 10;
+  const auto tell = [&](int error) { [[maybe_unused]] const ssize_t ignored = write(error_fd, &error, sizeof error); };
   const auto refuse = [&](int error) {
-    [[maybe_unused]] const ssize_t ignored = write(error_fd, &error, sizeof error);
+    tell(error);
     _exit(127);
   };
   const auto raise = [&](int fd, const char* otherwise, int flags) {
@@ -158,7 +159,10 @@ void PreparedExec::run(int go_fd, int error_fd) const noexcept {
     ssize_t got = 0;
     while ((got = read(go_fd, &byte, 1)) < 0 && errno == EINTR) {
     }
-    if (got != 1) _exit(125);
+    if (got != 1) {
+      tell(ECANCELED);
+      _exit(125);
+    }
   }
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) refuse(errno);
   const int last = dup2(error_fd, 3);

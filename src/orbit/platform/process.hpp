@@ -96,7 +96,7 @@ class PreparedExec {
   explicit PreparedExec(const SpawnRequest& request);
   PreparedExec(const PreparedExec&) = delete;
   PreparedExec& operator=(const PreparedExec&) = delete;
-  // In the child only; async-signal-safe. Waits for one byte on go_fd first (-1: does not wait; end of file: exits with 125 and never execs).
+  // In the child only; async-signal-safe. Waits for one byte on go_fd first (-1: does not wait; end of file: ECANCELED to error_fd, exit with 125, never an exec).
   // If the exec fails, errno is written to error_fd, which a successful exec closes, and the process exits with 127.
   [[noreturn]] void run(int go_fd, int error_fd) const noexcept;
 

@@ -1,0 +1,238 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "orbit/base/json.hpp"
+#include "orbit/platform/process.hpp"
+#include "orbit/runner/audit.hpp"
+#include "orbit/runner/collect.hpp"
+#include "orbit/runner/driver.hpp"
+#include "orbit/runner/environment.hpp"
+#include "orbit/runner/prechecks.hpp"
+
+namespace orbit::runner {
+
+namespace action = decide::runner_action;
+namespace input = decide::runner_input;
+
+void Driver::act(const action::RunPrechecks&) {
+  PrecheckRequest request;
+  request.directory = directory_;
+  request.order = order_;
+  request.launcher = launcher_.get();
+  request.launcher_error = launcher_error_;
+  request.now = clock_.now().wall;
+  jobs_->add([this, request]() -> Jobs::Done {
+    return [this, outcome = run_prechecks(request)]() mutable {
+      for (const auto& item : outcome.report.items)
+        log_.say("precheck {}: {} (wanted {}, found {})", item.check, item.ok ? "ok" : "FAILED", item.wanted, item.found);
+      const auto written = platform::write_file(runtime_ / "precheck.json", json::encode(outcome.report) + "\n", 0644);
+      if (!written) log_.say("precheck.json is not written: {}", written.error().text());
+      if (outcome.job) job_ = std::move(outcome.job);
+      feed(input::Prechecked{outcome.failed, outcome.detail});
+    };
+  });
+}
+
+launch::LaunchRequest Driver::find_request() const {
+  launch::LaunchRequest request;
+  request.attempt = order_.attempt;
+  request.directory = directory_;
+  request.argv = {job_ ? (directory_ / job_->entry).string() : "the entry"};
+  return request;
+}
+
+Result<launch::LaunchRequest> Driver::launch_request() const {
+  if (!job_) return fail(ErrorCode::corrupt, "cannot be read", "job.json");
+  launch::LaunchRequest request = find_request();
+  ORBIT_TRY_ASSIGN(request.environment, workload_environment(order_, directory_));
+  request.image = order_.image;
+  request.gpu_uuids = order_.gpu_uuids;
+  return request;
+}
+
+Result<void> Driver::write_params() const {
+  std::string text = "{";
+  for (const auto& [name, value] : job_->params) {
+    if (text.size() > 1) text += ",";
+    text += json::dump(json::Value(name)) + ":" + value;
+  }
+  return platform::write_file(runtime_ / "params.json", text + "}\n", 0644);
+}
+
+void Driver::act(const action::Launch&) {
+  // Without its intent on disk it is not started: a crash would start it twice.
+  if (sync_error_) return feed(input::LaunchFailed{"the journal cannot be written: " + sync_error_->text()});
+  const auto launch = [&]() -> Result<void> {
+    ORBIT_TRY_ASSIGN(const auto request, launch_request());
+    ORBIT_TRY(write_params());
+    jobs_->quiesce();
+    ORBIT_TRY_ASSIGN(workload_, launcher_->launch(request));
+    return {};
+  };
+  if (const auto launched = launch(); !launched) return feed(input::LaunchFailed{launched.error().text()});
+  feed(input::Launched{*workload_->process()});
+}
+
+launch::Evidence Driver::evidence() const {
+  launch::Evidence out;
+  std::string boot;
+  for (const auto& record : journal_.past()) {
+    if (record.kind == JournalKind::runner_started && record.process) boot = record.process->boot_id;
+    if (record.kind == JournalKind::workload_launching) out.boot_id = boot;
+    if (record.kind == JournalKind::workload_started) out.process = record.process;
+  }
+  return out;
+}
+
+bool Driver::may_have_started() const {
+  return std::any_of(journal_.past().begin(), journal_.past().end(),
+                     [](const auto& record) { return record.kind == JournalKind::workload_launching; });
+}
+
+void Driver::act(const action::Find&) {
+  const auto find = [&]() -> Result<launch::Found> {
+    if (!launcher_) return fail(ErrorCode::unsupported, launcher_error_);
+    return launcher_->find(find_request(), evidence());
+  };
+  auto found = find();
+  if (!found) {
+    // Not being able to look says nothing about the workload.
+    constexpr std::int64_t again_ms = 5'000;
+    log_.say("the workload cannot be looked for, trying again: {}", found.error().text());
+    timers_->set(Deadline::find, in_ms(again_ms));
+    return;
+  }
+  workload_ = std::move(found->workload);
+  input::Found out;
+  out.fate = static_cast<input::Fate>(found->fate);
+  static_assert(static_cast<int>(input::Fate::unknown) == static_cast<int>(launch::Fate::unknown));
+  static_assert(static_cast<int>(input::Fate::running) == static_cast<int>(launch::Fate::running));
+  out.process = workload_->process();
+  out.exit_code = found->exit.exit_code;
+  out.signal = found->exit.signal;
+  out.detail = found->detail;
+  log_.say("the workload of the earlier runner: {}{}", json::name_of(out.fate), out.detail.empty() ? "" : ", " + out.detail);
+  feed(std::move(out));
+}
+
+void Driver::act(const action::Watch& watched) {
+  if (workload_->event_fd() >= 0) watch(workload_->event_fd(), [this] { look_for_end(); });
+  if (order_.resources.time_limit_s) {
+    const std::int64_t limit_ms = std::clamp<std::int64_t>(*order_.resources.time_limit_s, 0, 1'000'000'000) * 1000;
+    timers_->set(Deadline::time_limit, MonoTime{platform::started_at(watched.process).ms + limit_ms});
+  }
+  make_scanner();
+  look_for_checkpoints();
+  sample_usage();
+  look_for_end();
+}
+
+void Driver::act(const action::SignalAll& signal) {
+  const int sent = workload_->signal_all(signal.signal);
+  log_.say("signal {} sent to {} processes", signal.signal, sent);
+}
+
+void Driver::act(const action::StartGrace&) {
+  timers_->set(Deadline::grace, in_ms(std::clamp<std::int64_t>(order_.stop_grace_s, 0, 86'400) * 1000));
+}
+
+void Driver::act(const action::CancelTimers&) {
+  timers_->cancel(Deadline::grace);
+  timers_->cancel(Deadline::time_limit);
+  timers_->cancel(Deadline::audit);
+}
+
+void Driver::act(const action::KillAll&) {
+  const auto killed = workload_->kill_all();
+  if (!killed) log_.say("{}", killed.error().text());
+}
+
+void Driver::act(const action::CountLeftovers&) {
+  if (!workload_ && launcher_ && may_have_started()) {
+    // Adopted after the end: only what was left behind matters now.
+    if (auto found = launcher_->find(find_request(), evidence())) workload_ = std::move(found->workload);
+  }
+  std::vector<ProcessIdentity> left;
+  if (workload_) left = workload_->members();
+  if (!left.empty()) {
+    // When the first of them ends, they are counted again.
+    if (leftover_) unwatch(leftover_.get());
+    leftover_.reset();
+    for (const auto& each : left) {
+      auto fd = platform::open_pidfd(each);
+      if (!fd) continue;
+      leftover_ = std::move(*fd);
+      watch(leftover_.get(), [this] {
+        unwatch(leftover_.get());
+        leftover_.reset();
+        if (state_.phase == decide::RunnerPhase::leftovers) act(action::CountLeftovers{});
+      });
+      break;
+    }
+    if (!leftover_) left.clear();  // all gone in the meantime
+  }
+  feed(input::LeftoversCounted{static_cast<std::int32_t>(left.size())});
+}
+
+void Driver::act(const action::Collect&) {
+  make_scanner();
+  if (leftover_) unwatch(leftover_.get());
+  leftover_.reset();
+  std::vector<std::string> complete;
+  if (state_.workload_started && scanner_) complete = scanner_->scan();
+  if (scanner_) unwatch(scanner_->event_fd());
+  const std::vector<std::string> outputs = job_ && state_.workload_started ? job_->outputs : std::vector<std::string>{};
+  jobs_->add([this, complete, outputs]() -> Jobs::Done {
+    std::vector<std::pair<std::string, Result<CheckpointRecord>>> checkpoints;
+    for (const auto& path : complete) checkpoints.emplace_back(path, describe_checkpoint(directory_ / "artifacts", path));
+    auto collection = collect(directory_, outputs);
+    return [this, checkpoints = std::move(checkpoints), collection = std::move(collection)]() mutable {
+      for (auto& [path, record] : checkpoints) {
+        if (!record) {
+          log_.say("checkpoint {} cannot be read: {}", path, record.error().text());
+          continue;
+        }
+        record->at = clock_.now().wall;
+        feed(input::CheckpointComplete{std::move(*record)});
+      }
+      step();
+      for (const auto& name : collection.skipped) log_.say("not collected: {}", name);
+      for (const auto& name : collection.missing_outputs) log_.say("expected output {} is missing", name);
+      if (collection.error) log_.say("collection failed: {}", *collection.error);
+      // The last line: from here on the sizes of the streams are final, and a result tells them.
+      log_.say("collected {} artifacts, {} bytes", collection.artifact_count, collection.artifact_bytes);
+      input::Collected out;
+      out.missing_outputs = std::move(collection.missing_outputs);
+      out.collect_error = std::move(collection.error);
+      out.artifact_count = collection.artifact_count;
+      out.artifacts = collection.artifacts;
+      out.host_oom = workload_ && workload_->host_oom();
+      log_.close();
+      out.log_sizes_bytes = log_sizes(directory_);
+      feed(std::move(out));
+    };
+  });
+}
+
+void Driver::act(action::WriteResult written) {
+  result_ = std::move(written.result);
+  write_result();
+}
+
+void Driver::write_result() {
+  const auto write = [&]() -> Result<void> {
+    ORBIT_TRY(journal_.sync());
+    return platform::write_file_durably(runtime_ / "result.json", json::encode(*result_) + "\n", 0644);
+  };
+  if (!write()) return retry_later();
+  feed(input::ResultWritten{});
+}
+
+void Driver::act(const action::Finish&) {
+  if (workload_) workload_->release();
+  finished_ = true;
+}
+
+}  // namespace orbit::runner

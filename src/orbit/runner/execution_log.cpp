@@ -1,0 +1,26 @@
+#include "orbit/runner/execution_log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "orbit/base/text.hpp"
+
+namespace orbit::runner {
+
+ExecutionLog::ExecutionLog(const std::filesystem::path& runtime, const Clock& clock)
+    : fd_(open((runtime / "execution.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644)),
+      clock_(clock) {}
+
+void ExecutionLog::line(std::string_view text) {
+  if (!fd_) return;
+  // One line an event, whatever a file name or an error message holds.
+  std::string out = to_valid_utf8(text);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  out = to_rfc3339(clock_.now().wall) + " " + out + "\n";
+  [[maybe_unused]] const ssize_t ignored = write(fd_.get(), out.data(), out.size());
+}
+
+}  // namespace orbit::runner
