@@ -40,6 +40,12 @@ Result<void> Engine::start() {
     const RunId run = attempt.run;
     attempts.push_back(LiveAttempt{std::move(attempt), live.requests[run], live.bundles[run]});
   }
+  // Due times were written by the clock of another life, which may have been set since: none can be further away than its longest span.
+  const auto within = [&](WallTime due, std::int64_t longest_ms) {
+    return WallTime{std::min(due.ms, anchor_.wall.ms + longest_ms)};
+  };
+  for (Intent& intent : live.intents) intent.not_before = within(intent.not_before, policy.retry_max_ms);
+  for (Timer& timer : live.timers) timer.due = within(timer.due, policy.start_deadline_s * 1000);
   load(world_, std::move(attempts), std::move(live.intents), std::move(live.timers));
   handed_out_.clear();
   deposed_ = false;
