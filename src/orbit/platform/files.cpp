@@ -332,6 +332,14 @@ Result<void> sync_directory(const fs::path& path) {
   return sync_fd(fd.get(), path);
 }
 
+Result<void> sync_file_system(const fs::path& path) {
+  const Fd fd(retry([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd) return fail_errno(errno, "cannot open for syncing", path.string());
+  if (injected("fsync", path) || retry([&] { return ::syncfs(fd.get()); }) != 0)
+    return fail_errno(errno, "cannot sync to disk", path.string());
+  return {};
+}
+
 Result<void> rename_path(const fs::path& from, const fs::path& to) {
   if (injected("rename", to) || ::rename(from.c_str(), to.c_str()) != 0)
     return fail_errno(errno, "cannot rename", to.string());

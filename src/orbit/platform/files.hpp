@@ -50,6 +50,8 @@ Result<void> write_file_durably(const fs::path& path, std::string_view bytes, mo
 Result<void> write_file(const fs::path& path, std::string_view bytes, mode_t mode);
 Result<void> sync_file(const fs::path& path);
 Result<void> sync_directory(const fs::path& path);
+// Everything on the file system that holds `path` (syncfs): for trees of many files.
+Result<void> sync_file_system(const fs::path& path);
 Result<void> write_all(int fd, std::string_view bytes);
 Result<void> sync_fd(int fd, const fs::path& path = {});  // fsync; the path only serves the error
 // rename(2) without a sync: sync_directory of the parent makes it last.

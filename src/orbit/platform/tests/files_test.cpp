@@ -380,6 +380,8 @@ TEST_F(Files, FreeBytesAndSyncs) {
   put("a", "x");
   EXPECT_TRUE(sync_file(at("a")));
   EXPECT_TRUE(sync_directory(temp_->path()));
+  EXPECT_TRUE(sync_file_system(temp_->path()));
+  EXPECT_FALSE(sync_file_system(at("none")));
   EXPECT_FALSE(sync_file(at("none")));
   EXPECT_FALSE(sync_directory(at("a")));
 }
