@@ -39,6 +39,7 @@ struct Refused {
 // where a key stood.
 class Builder : public YAML::EventHandler {
  public:
+  explicit Builder(std::string_view text) : text_(text) {}
   Node root;
   bool has_root = false;
 
@@ -53,6 +54,7 @@ class Builder : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     if (tag != "?" && tag != "!" && !tag.empty()) refuse_tag(mark, tag);
+    if (tag == "!") check_closed(mark);
     add(mark, Node{tag == "!" ? Kind::quoted : Kind::plain, line(mark), value, {}});
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -73,6 +75,7 @@ class Builder : public YAML::EventHandler {
     bool key_read = false;  // a map whose last member waits for its value
     std::set<std::string> keys;
   };
+  std::string_view text_;
   std::vector<Open> open_;
   std::size_t nodes_ = 0;
 
@@ -85,6 +88,23 @@ class Builder : public YAML::EventHandler {
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     throw Refused{line(mark), fmt::format("tags such as '{}' are not allowed", to_valid_utf8(tag.substr(0, 60))),
                   "put a value in quotes to make it a string"};
+  }
+
+  // yaml-cpp 0.7 takes the end of the file for the closing quotation mark, and with it every key in between for text.
+  void check_closed(const YAML::Mark& mark) const {
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text_.size()) return;
+    std::string_view rest = text_.substr(static_cast<std::size_t>(mark.pos));
+    const char quote = rest.front();
+    if (quote != '\'' && quote != '"') return;  // a block scalar
+    for (std::size_t i = 1; i < rest.size(); ++i) {
+      if (quote == '"' && rest[i] == '\\')
+        ++i;
+      else if (rest[i] == quote && quote == '\'' && i + 1 < rest.size() && rest[i + 1] == quote)
+        ++i;
+      else if (rest[i] == quote)
+        return;
+    }
+    throw Refused{line(mark), "a quotation mark is not closed", {}};
   }
 
   Node* add(const YAML::Mark& mark, Node node) {
@@ -257,12 +277,12 @@ Result<YamlDocument> YamlDocument::parse(std::string_view text, std::string file
       return refuse(count_lines(text.substr(0, i)), fmt::format("a control character (0x{:02x}) stands here", c),
                     "remove it");
 
-  Builder builder;
+  Builder builder(text);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder)) {
-      Builder second;
+      Builder second(text);
       if (parser.HandleNextDocument(second))
         return refuse(second.root.line, "a second document begins here", "one file, one document: remove the '---'");
     }

@@ -119,7 +119,10 @@ TEST(Yaml, RefusesBombsAndTricks_X4) {
             std::string::npos);
   EXPECT_NE(error_of("a: \x1b[31m\n").find("control character"), std::string::npos);
   EXPECT_NE(error_of("a: [1, 2\n").find("not YAML"), std::string::npos);
-  EXPECT_NE(error_of("a: 'x\n").find("not YAML"), std::string::npos);
+  for (const char* text : {"a: 'x\n", "a: \"x\n", "a: 'x\nb: 1\n", "a: 'it''s\n", "a: \"x\\\"\n", "\xC3\xA9: 'x\n",
+                           "a: \"\xE2\x82\xAC\nb: c\n"})
+    EXPECT_EQ(error_of(text), "f.yaml:1: a quotation mark is not closed") << text;
+  EXPECT_EQ(error_of("\xC3\xA9: 'it''s'\nb: \"\xE2\x82\xAC \\\" \"\n\xE2\x82\xAC: ''\nc: \"\"\r\nd: 'x'\r\n"), "");
   EXPECT_NE(error_of("a:\n\t- b\n").find("not YAML"), std::string::npos);
   EXPECT_NE(error_of("a: b: c\n").find("not YAML"), std::string::npos);
 }
