@@ -25,8 +25,12 @@ void Driver::act(const action::RunPrechecks&) {
   request.now = clock_.now().wall;
   jobs_->add([this, request]() -> Jobs::Done {
     return [this, outcome = run_prechecks(request)]() mutable {
-      for (const auto& item : outcome.report.items)
-        log_.say("precheck {}: {} (wanted {}, found {})", item.check, item.ok ? "ok" : "FAILED", item.wanted, item.found);
+      for (const auto& item : outcome.report.items) {
+        if (item.ok)
+          log_.say("precheck {}: ok, {}", item.check, item.found);
+        else
+          log_.say("precheck {}: FAILED, wanted {}, found {}", item.check, item.wanted, item.found);
+      }
       const auto written = platform::write_file(runtime_ / "precheck.json", json::encode(outcome.report) + "\n", 0644);
       if (!written) log_.say("precheck.json is not written: {}", written.error().text());
       if (outcome.job) job_ = std::move(outcome.job);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <ctime>
 
 #include "orbit/base/json.hpp"
 #include "orbit/base/log.hpp"
@@ -27,13 +28,26 @@ bool has_result(const fs::path& runtime, const Order& order) {
   return result && result->attempt == order.attempt;
 }
 
+// A runner killed in the instant in which it forks leaves children that hold its lock until they notice, a few milliseconds later. Taken for a
+// living runner, they would leave the bundle to nobody.
+Result<platform::FileLock> acquire(const fs::path& path) {
+  constexpr int tries = 20;
+  constexpr long pause_ns = 25'000'000;
+  for (int i = 1;; ++i) {
+    auto lock = platform::FileLock::acquire(path);
+    if (lock || lock.error().code != ErrorCode::conflict || i == tries) return lock;
+    const timespec pause{0, pause_ns};
+    nanosleep(&pause, nullptr);
+  }
+}
+
 Result<bool> run(const fs::path& given) {
   std::error_code error;
   const fs::path directory = fs::canonical(given, error);
   if (error) return fail_errno(error.value(), "cannot be opened", given.string());
   const fs::path runtime = directory / "runtime";
 
-  auto lock = platform::FileLock::acquire(runtime / "lock");
+  auto lock = acquire(runtime / "lock");
   if (!lock && lock.error().code == ErrorCode::conflict) {
     log::info("another runner carries this bundle dir={}", directory.string());
     return true;
