@@ -25,7 +25,8 @@ struct Node {
   Kind kind = Kind::null;
   int line = 0;  // 1-based; of a map's value: the line of its key
   std::string text;
-  std::vector<std::pair<std::string, Node>> members;  // of a map: in the file's order; of a list: keys are empty
+  std::vector<Node> members;  // of a map: in the file's order
+  std::string key;            // of a map's member
 };
 
 // Thrown through yaml-cpp, which knows no other way to stop.
@@ -47,7 +48,7 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
-    add(mark, Node{Kind::null, line(mark), "null", {}});
+    add(mark, Node{Kind::null, line(mark), "null", {}, {}});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_anchor(mark, 1); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -55,7 +56,7 @@ class Builder : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     if (tag != "?" && tag != "!" && !tag.empty()) refuse_tag(mark, tag);
     if (tag == "!") check_closed(mark);
-    add(mark, Node{tag == "!" ? Kind::quoted : Kind::plain, line(mark), value, {}});
+    add(mark, Node{tag == "!" ? Kind::quoted : Kind::plain, line(mark), value, {}, {}});
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -116,12 +117,13 @@ class Builder : public YAML::EventHandler {
     }
     Open& parent = open_.back();
     if (parent.node->kind == Kind::list) {
-      parent.node->members.emplace_back("", std::move(node));
+      parent.node->members.push_back(std::move(node));
     } else if (parent.key_read) {
       parent.key_read = false;
-      const int key_line = parent.node->members.back().second.line;
-      parent.node->members.back().second = std::move(node);
-      parent.node->members.back().second.line = key_line;
+      Node& waiting = parent.node->members.back();
+      node.line = waiting.line;
+      node.key = std::move(waiting.key);
+      waiting = std::move(node);
     } else {
       if (node.kind == Kind::list || node.kind == Kind::map)
         throw Refused{line(mark), "a key must be a word, not a list or a map", {}};
@@ -131,9 +133,10 @@ class Builder : public YAML::EventHandler {
       parent.key_read = true;
       Node waiting;
       waiting.line = node.line;
-      parent.node->members.emplace_back(std::move(node.text), std::move(waiting));
+      waiting.key = std::move(node.text);
+      parent.node->members.push_back(std::move(waiting));
     }
-    return &parent.node->members.back().second;
+    return &parent.node->members.back();
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Kind kind) {
@@ -141,7 +144,7 @@ class Builder : public YAML::EventHandler {
     if (tag != "?" && !tag.empty()) refuse_tag(mark, tag);
     if (open_.size() == max_levels)
       throw Refused{line(mark), fmt::format("nested more than {} levels deep", max_levels), {}};
-    Node* node = add(mark, Node{kind, line(mark), {}, {}});
+    Node* node = add(mark, Node{kind, line(mark), {}, {}, {}});
     open_.push_back(Open{node, false, {}});
   }
 };
@@ -165,12 +168,12 @@ json::Value as_json(const Node& node, bool text_scalars) {
     case Kind::list: {
       json::Array out;
       out.reserve(node.members.size());
-      for (const auto& [key, item] : node.members) out.push_back(as_json(item, text_scalars));
+      for (const Node& item : node.members) out.push_back(as_json(item, text_scalars));
       return out;
     }
     case Kind::map: {
       json::Object out;
-      for (const auto& [key, item] : node.members) out[key] = as_json(item, text_scalars);
+      for (const Node& item : node.members) out[item.key] = as_json(item, text_scalars);
       return out;
     }
   }
@@ -196,10 +199,10 @@ void write_source(const Node& node, std::string& out) {
     case Kind::map: {
       out += node.kind == Kind::list ? '[' : '{';
       bool first = true;
-      for (const auto& [key, item] : node.members) {
+      for (const Node& item : node.members) {
         if (!first) out += ',';
         first = false;
-        if (node.kind == Kind::map) out += json_string(key) + ":";
+        if (node.kind == Kind::map) out += json_string(item.key) + ":";
         write_source(item, out);
       }
       out += node.kind == Kind::list ? ']' : '}';
@@ -222,12 +225,12 @@ const Node* find(const Node& node, std::string_view path) {
     if (end == 1 || index >= node.members.size()) return nullptr;
     path.remove_prefix(end + 1);
     if (!path.empty() && path.front() == '.') path.remove_prefix(1);
-    return find(node.members[index].second, path);
+    return find(node.members[index], path);
   }
   if (node.kind != Kind::map) return nullptr;
-  for (const auto& [key, item] : node.members) {
-    if (!path.starts_with(key)) continue;
-    std::string_view rest = path.substr(key.size());
+  for (const Node& item : node.members) {
+    if (!path.starts_with(item.key)) continue;
+    std::string_view rest = path.substr(item.key.size());
     if (!rest.empty() && rest.front() != '.' && rest.front() != '[') continue;
     if (!rest.empty() && rest.front() == '.') {
       rest.remove_prefix(1);
@@ -337,7 +340,7 @@ std::string YamlDocument::source_text(const std::string& path) const {
 std::vector<std::string> YamlDocument::keys_of(const std::string& path) const {
   std::vector<std::string> out;
   if (const Node* node = find(state_->root, path); node != nullptr && node->kind == Kind::map)
-    for (const auto& [key, item] : node->members) out.push_back(key);
+    for (const Node& item : node->members) out.push_back(item.key);
   return out;
 }
 
