@@ -1,0 +1,218 @@
+// run why|diff|verify|metrics|spec|events: what is known about a run.
+#include <ostream>
+
+#include "orbit/base/text.hpp"
+#include "orbit/cli/api.hpp"
+#include "orbit/cli/commands.hpp"
+#include "orbit/cli/context.hpp"
+#include "orbit/cli/event_view.hpp"
+#include "orbit/cli/run_ref.hpp"
+#include "orbit/cli/views.hpp"
+
+namespace orbit::cli {
+namespace {
+
+std::optional<std::string> number_text(const std::optional<std::int64_t>& number) {
+  return number ? std::optional(std::to_string(*number)) : std::nullopt;
+}
+
+Result<int> run_why(Context& context, const RunArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  ORBIT_TRY_ASSIGN(const auto api, context.api());
+  return show_one<wire::WhyObject>(context, api->get(ref.target({"why"})), [&](const wire::WhyObject& why) {
+    const bool colour = context.terminal.colour_out;
+    context.out << paint(json::name_of(why.state), colour_of(why.state), colour) << ": " << escape(why.summary) << "\n";
+    for (const std::string& line : why.evidence) context.out << "  - " << escape(line) << "\n";
+  });
+}
+
+Result<int> run_diff(Context& context, const RunArgs& left, const std::string& right) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(left.run, left.project));
+  ORBIT_TRY_ASSIGN(const RunRef other, parse_run_ref(right, left.project));
+  ORBIT_TRY_ASSIGN(const auto api, context.api());
+  const auto body = api->get(ref.target({"diff"}, {{"with", other.run}, {"with_project", other.project}}));
+  return show_one<wire::DiffReport>(context, body, [&](const wire::DiffReport& report) {
+    if (report.items.empty()) {
+      context.out << "no difference\n";
+      return;
+    }
+    Table table({{"PART"}, {"KEY", false, true}, {"LEFT", false, true}, {"RIGHT", false, true}});
+    for (const wire::DiffItem& item : report.items)
+      table.add({{item.part, Colour::dim},
+                 {item.key},
+                 {item.left.value_or("-"), Colour::red},
+                 {item.right.value_or("-"), Colour::green}});
+    table.print(context.out, context.terminal);
+  });
+}
+
+Result<int> run_verify(Context& context, const RunArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  ORBIT_TRY_ASSIGN(const auto api, context.api());
+  ORBIT_TRY_ASSIGN(const std::string body, api->send(net::Method::post, ref.target({"verify"}), {}));
+  ORBIT_TRY_ASSIGN(const auto report, Api::decode<wire::VerifyReport>(body));
+  if (context.json()) {
+    context.print_json(body);
+    return report.ok ? 0 : 1;
+  }
+  const std::string looked_at = fmt::format("{} bundle files, {} artifacts, {}", report.bundle_files, report.artifacts,
+                                            human_bytes(report.bytes));
+  const bool colour = context.terminal.colour_out;
+  context.out << (report.ok ? paint("ok", Colour::green, colour) : paint("does not hold", Colour::red, colour)) << ": "
+              << looked_at << "\n";
+  for (const wire::VerifyFinding& finding : report.findings)
+    context.out << fmt::format("  {} {}: {}\n", escape(finding.part), escape(finding.subject), escape(finding.problem));
+  return report.ok ? 0 : 1;
+}
+
+struct MetricsArgs : RunArgs {
+  std::optional<std::string> name;
+  PageOptions page;
+};
+
+Result<int> run_metrics(Context& context, const MetricsArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  ORBIT_TRY_ASSIGN(const std::string attempt, attempt_segment(args.attempt));
+  std::vector<wire::MetricObject> points;
+  const auto target = [&](const PageOptions& page) {
+    return ref.target({"attempts", attempt, "metrics"},
+                      {{"name", args.name}, {"limit", number_text(page.limit)}, {"cursor", page.cursor}});
+  };
+  return show_list(context, target, args.page, into(points), [&] {
+    if (points.empty()) {
+      context.note("no metrics");
+      return;
+    }
+    Table table({{"STEP", true}, {"NAME", false, true}, {"VALUE", true}, {"AT"}});
+    for (const wire::MetricObject& point : points)
+      table.add({{std::to_string(point.step)},
+                 {point.name},
+                 {point.value ? fmt::format("{:.6g}", *point.value) : "not finite"},
+                 {to_rfc3339(point.at)}});
+    table.print(context.out, context.terminal);
+  });
+}
+
+Result<int> run_checkpoints(Context& context, const MetricsArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  ORBIT_TRY_ASSIGN(const std::string attempt, attempt_segment(args.attempt));
+  std::vector<CheckpointRecord> checkpoints;
+  const auto target = [&](const PageOptions& page) {
+    return ref.target({"attempts", attempt, "checkpoints"},
+                      {{"limit", number_text(page.limit)}, {"cursor", page.cursor}});
+  };
+  return show_list(context, target, args.page, into(checkpoints), [&] {
+    if (checkpoints.empty()) {
+      context.note("no complete checkpoints");
+      return;
+    }
+    Table table({{"PATH", false, true}, {"STEP", true}, {"FILES", true}, {"SIZE", true}, {"WHEN"}, {"SHA-256"}});
+    for (const CheckpointRecord& checkpoint : checkpoints)
+      table.add({{checkpoint.path},
+                 {checkpoint.step ? std::to_string(*checkpoint.step) : std::string()},
+                 {std::to_string(checkpoint.files)},
+                 {human_bytes(checkpoint.size_bytes)},
+                 {ago(checkpoint.at, context.now())},
+                 {checkpoint.sha256.hex().substr(0, 12)}});
+    table.print(context.out, context.terminal);
+  });
+}
+
+Result<int> run_spec(Context& context, const RunArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  ORBIT_TRY_ASSIGN(const auto api, context.api());
+  return show_one<wire::RunSpecObject>(context, api->get(ref.target({"spec"})), [&](const wire::RunSpecObject& spec) {
+    Fields fields;
+    fields.add("bundle", spec.bundle_digest.hex());
+    fields.add("template",
+               fmt::format("{} ({})", spec.submission.template_id, spec.template_digest.hex().substr(0, 12)));
+    fields.add("backend", backend_key(spec.request.placement, spec.request.launch));
+    fields.add("task", spec.job.task);
+    fields.add("environment", describe_environment(spec.job.environment));
+    fields.add("gpus", std::to_string(spec.request.values.resources.gpus));
+    for (const auto& [key, value] : spec.job.params) fields.add("param " + escape(key), value);
+    for (const auto& [key, value] : spec.job.inputs) fields.add("input " + escape(key), value);
+    fields.add("outputs", join(spec.job.outputs, ", "));
+    context.out << fields.text(context.terminal.colour_out) << "\n";
+    Table files({{"FILE", false, true}, {"MODE"}, {"SIZE", true}, {"SHA-256"}});
+    for (const FileEntry& file : spec.bundle.files)
+      files.add({{file.path},
+                 {file.executable ? "0755" : "0644"},
+                 {human_bytes(file.size_bytes)},
+                 {file.sha256.hex().substr(0, 12)}});
+    files.print(context.out, context.terminal);
+  });
+}
+
+struct EventArgs : RunArgs {
+  PageOptions page;
+};
+
+Result<int> run_events(Context& context, const EventArgs& args) {
+  ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  std::vector<wire::EventObject> events;
+  const auto target = [&](const PageOptions& page) {
+    return ref.target({"events"}, {{"limit", number_text(page.limit)}, {"cursor", page.cursor}});
+  };
+  return show_list(context, target, args.page, into(events),
+                   [&] { context.out << event_table(events, context.now(), context.terminal); });
+}
+
+}  // namespace
+
+void add_run_report_commands(Command& run) {
+  auto why = std::make_shared<RunArgs>();
+  Command& why_command = run.add("why", "Why is my run where it is? In words, with the evidence");
+  take_run(why_command, *why);
+  why_command.run([why](Context& context) { return run_why(context, *why); });
+
+  struct DiffArgs : RunArgs {
+    std::string other;
+  };
+  auto diff = std::make_shared<DiffArgs>();
+  Command& diff_command =
+      run.add("diff", "What differs between two runs: request, template, code, environment, data, result");
+  take_run(diff_command, *diff);
+  diff_command.positional("other", &diff->other, "the run to compare it with")
+      .examples("orbit run diff digits/lr-0.1 digits/lr-0.01")
+      .run([diff](Context& context) { return run_diff(context, *diff, diff->other); });
+
+  auto verify = std::make_shared<RunArgs>();
+  Command& verify_command = run.add(
+      "verify", "Recompute every digest of a run and of what it made; exits with 1 when something does not hold");
+  take_run(verify_command, *verify);
+  verify_command.run([verify](Context& context) { return run_verify(context, *verify); });
+
+  auto metrics = std::make_shared<MetricsArgs>();
+  Command& metrics_command = run.add("metrics", "Metrics of an attempt, by step");
+  take_run(metrics_command, *metrics);
+  take_attempt(metrics_command, *metrics);
+  metrics_command.option("--name", "NAME", &metrics->name, "only this metric")
+      .option("--limit", "N", &metrics->page.limit, "how many points at most; 100 unless given")
+      .option("--cursor", "CURSOR", &metrics->page.cursor, "go on after a page (next_cursor of -o json)")
+      .examples("orbit run metrics digits/first-try --name loss")
+      .run([metrics](Context& context) { return run_metrics(context, *metrics); });
+
+  auto checkpoints = std::make_shared<MetricsArgs>();
+  Command& checkpoints_command =
+      run.add("checkpoints", "Complete checkpoints of an attempt: what it can be resumed from");
+  take_run(checkpoints_command, *checkpoints);
+  take_attempt(checkpoints_command, *checkpoints);
+  checkpoints_command.option("--limit", "N", &checkpoints->page.limit, "how many at most; 100 unless given")
+      .option("--cursor", "CURSOR", &checkpoints->page.cursor, "go on after a page (next_cursor of -o json)")
+      .run([checkpoints](Context& context) { return run_checkpoints(context, *checkpoints); });
+
+  auto spec = std::make_shared<RunArgs>();
+  Command& spec_command = run.add("spec", "Everything that was frozen of a run");
+  take_run(spec_command, *spec);
+  spec_command.run([spec](Context& context) { return run_spec(context, *spec); });
+
+  auto events = std::make_shared<EventArgs>();
+  Command& events_command = run.add("events", "What happened to a run, oldest first");
+  take_run(events_command, *events);
+  events_command.option("--limit", "N", &events->page.limit, "how many at most; 100 unless given")
+      .option("--cursor", "CURSOR", &events->page.cursor, "go on after a page (next_cursor of -o json)")
+      .run([events](Context& context) { return run_events(context, *events); });
+}
+
+}  // namespace orbit::cli
