@@ -265,6 +265,23 @@ struct DiffReport {
 };
 BOOST_DESCRIBE_STRUCT(DiffReport, (), (left, right, items))
 
+struct TaskInputObject {
+  std::string kind;  // data, output, text
+  bool required = true;
+  std::string description;
+};
+BOOST_DESCRIBE_STRUCT(TaskInputObject, (), (kind, required, description))
+struct TaskTypeObject {
+  std::string id;
+  std::string description;
+  std::map<std::string, TaskInputObject> inputs;
+  json::Value params_schema;  // JSON Schema of the params
+  std::vector<std::string> argv;
+  bool needs_entry = true;
+  bool ad_hoc = false;  // refused unless the server allows it
+};
+BOOST_DESCRIBE_STRUCT(TaskTypeObject, (), (id, description, inputs, params_schema, argv, needs_entry, ad_hoc))
+
 // GET /healthz: answers as soon as the server serves.
 struct Health {
   std::string status = "ok";
