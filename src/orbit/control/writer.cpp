@@ -1,6 +1,7 @@
 #include "orbit/control/writer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <limits>
@@ -36,6 +37,7 @@ struct Writer::State {
   std::vector<Item> waiting;
   bool stop = false;
   bool running = false;
+  std::atomic<bool> deposed{false};
   std::thread thread;
 
   State(Engine& e, Carry c, Publish p) : engine(e), carry(std::move(c)), publish(std::move(p)) {}
@@ -76,6 +78,7 @@ struct Writer::State {
       commands.reserve(batch.size());
       for (Item& item : batch) commands.push_back(std::move(item.command));
       std::vector<Result<void>> answers = engine.process(commands);
+      if (engine.deposed()) deposed = true;
       after_batch();  // before the answers: whoever waits for one then finds its events published
       for (std::size_t i = 0; i < batch.size(); ++i)
         if (batch[i].done) batch[i].done(std::move(answers[i]));
@@ -132,6 +135,8 @@ void Writer::post_outcome(const Intent& intent, Result<decide::Outcome> outcome)
       },
       std::numeric_limits<std::size_t>::max());
 }
+
+bool Writer::deposed() const { return state_->deposed; }
 
 Result<void> Writer::inspect(const std::function<void(const World&)>& look) {
   return run([&look](const World& world, Now) -> Result<Effects> {

@@ -33,6 +33,9 @@ class Writer {
   // Posts what an intent came to. If that cannot be recorded the intent is handed out again.
   void post_outcome(const Intent& intent, Result<decide::Outcome> outcome);
 
+  // Somebody else took the lead: nothing can be recorded here any more, the process must end.
+  bool deposed() const;
+
   // A copy of something from the world, read on the writer's thread.
   Result<void> inspect(const std::function<void(const World&)>& look);
 

@@ -21,13 +21,14 @@ bool worth_a_look(const LiveAttempt& attempt) {
 }  // namespace
 
 Observer::Observer(control::Writer& writer, const BackendRegistry& backends, LogStore& logs, ReaderSource readers, Clock& clock,
-                   WorkerPool& workers, std::int64_t interval_ms)
+                   WorkerPool& workers, std::function<void(const AttemptId&)> logs_grew, std::int64_t interval_ms)
     : writer_(writer),
       backends_(backends),
       logs_(logs),
       readers_(std::move(readers)),
       clock_(clock),
       workers_(workers),
+      logs_grew_(std::move(logs_grew)),
       interval_ms_(interval_ms) {}
 
 Observer::~Observer() { stop(); }
@@ -132,6 +133,8 @@ void Observer::bring_logs_and_metrics(Placement& placement, const LiveAttempt& a
   const Attempt& record = attempt.record;
   if (const auto shipped = ship_logs(placement, record, logs_, stop_); !shipped)
     log::warning("logs of attempt {} could not be brought in: {}", record.id.str(), shipped.error().text());
+  else if (*shipped > 0)
+    logs_grew_(record.id);
 
   Memory memory = memory_of(record.id);
   if (memory.metrics_offset < 0) {

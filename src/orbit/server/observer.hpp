@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -20,8 +21,9 @@ namespace orbit::server {
 
 class Observer {
  public:
+  // `logs_grew` is told of an attempt whose logs have new bytes, once they are durable.
   Observer(control::Writer& writer, const BackendRegistry& backends, LogStore& logs, ReaderSource readers, Clock& clock,
-           WorkerPool& workers, std::int64_t interval_ms);
+           WorkerPool& workers, std::function<void(const AttemptId&)> logs_grew, std::int64_t interval_ms);
   ~Observer();  // stop()
 
   void start();
@@ -47,6 +49,7 @@ class Observer {
   ReaderSource readers_;
   Clock& clock_;
   WorkerPool& workers_;
+  const std::function<void(const AttemptId&)> logs_grew_;
   const std::int64_t interval_ms_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;  // guards what follows
