@@ -1,4 +1,5 @@
 // run ls|show|stop|rerun|resume|attempts and queue.
+#include <limits>
 #include <ostream>
 
 #include "orbit/base/text.hpp"

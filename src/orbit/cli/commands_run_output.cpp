@@ -54,10 +54,10 @@ Result<int> run_logs(Context& context, const LogArgs& args) {
   for (Part& part : parts) {
     if (args.offset) part.offset = *args.offset;
     if (!args.tail_bytes && !args.lines) continue;
-    ORBIT_TRY_ASSIGN(const LogExtent extent, log_extent(*api, part.target));
-    if (args.tail_bytes) part.offset = std::max<std::int64_t>(0, extent.size_bytes - *args.tail_bytes);
+    ORBIT_TRY_ASSIGN(const std::int64_t size_bytes, log_size(*api, part.target));
+    if (args.tail_bytes) part.offset = std::max<std::int64_t>(0, size_bytes - *args.tail_bytes);
     if (args.lines) {
-      ORBIT_TRY_ASSIGN(part.offset, offset_of_last_lines(*api, part.target, extent.size_bytes, *args.lines));
+      ORBIT_TRY_ASSIGN(part.offset, offset_of_last_lines(*api, part.target, size_bytes, *args.lines));
     }
   }
 

@@ -13,9 +13,12 @@
 namespace orbit::cli {
 namespace {
 
-std::string with_offset(const std::string& target, std::int64_t offset) {
-  return target + (target.find('?') == std::string::npos ? "?" : "&") + "offset=" + std::to_string(offset);
+std::string with_range(const std::string& target, std::int64_t offset, std::int64_t limit = 0) {
+  std::string out = target + (target.find('?') == std::string::npos ? "?" : "&") + "offset=" + std::to_string(offset);
+  if (limit > 0) out += "&limit=" + std::to_string(limit);
+  return out;
 }
+constexpr std::int64_t read_bytes = std::int64_t{8} << 20;  // what the server gives at most in one answer
 
 Result<std::int64_t> header_number(const net::ClientResponse& response, const std::string& name) {
   const auto it = response.headers.find(name);
@@ -125,7 +128,7 @@ Result<LogReader::Outcome> LogReader::follow_once(std::stop_token stop) {
     return true;
   };
   const auto response =
-      client->stream(with_offset(target_, offset_), {{"Accept", "text/event-stream"}}, [&](std::string_view bytes) {
+      client->stream(with_range(target_, offset_), {{"Accept", "text/event-stream"}}, [&](std::string_view bytes) {
         if (stop.stop_requested()) abandoned = true;
         if (abandoned) return false;
         for (const net::SseEvent& event : parser.feed(bytes)) {
@@ -164,7 +167,7 @@ Result<bool> LogReader::read_once(std::stop_token stop) {
     const std::int64_t before = offset_;
     bool abandoned = false;
     ORBIT_TRY_ASSIGN(const auto response,
-                     client->stream(with_offset(target_, offset_), {}, [&](std::string_view bytes) {
+                     client->stream(with_range(target_, offset_, read_bytes), {}, [&](std::string_view bytes) {
                        abandoned = stop.stop_requested() || !deliver(bytes);
                        return !abandoned;
                      }));
@@ -183,12 +186,9 @@ Result<bool> LogReader::read(std::stop_token stop) {
   }
 }
 
-Result<LogExtent> log_extent(Api& api, const std::string& target) {
-  ORBIT_TRY_ASSIGN(const auto response, api.request(net::Method::head, target));
-  LogExtent out;
-  ORBIT_TRY_ASSIGN(out.size_bytes, header_number(response, "orbit-log-size"));
-  out.ended = header_true(response, "orbit-log-end");
-  return out;
+Result<std::int64_t> log_size(Api& api, const std::string& target) {
+  ORBIT_TRY_ASSIGN(const auto response, api.request(net::Method::head, with_range(target, 0, 1)));
+  return header_number(response, "orbit-log-size");
 }
 
 Result<std::int64_t> offset_of_last_lines(Api& api, const std::string& target, std::int64_t size_bytes,
@@ -201,7 +201,7 @@ Result<std::int64_t> offset_of_last_lines(Api& api, const std::string& target, s
     const std::int64_t begin = std::max<std::int64_t>(0, end - block);
     std::string bytes;
     const auto wanted = static_cast<std::size_t>(end - begin);
-    const auto response = api.stream(with_offset(target, begin), {}, [&](std::string_view piece) {
+    const auto response = api.stream(with_range(target, begin, block), {}, [&](std::string_view piece) {
       bytes.append(piece.substr(0, wanted - bytes.size()));
       return bytes.size() < wanted;
     });

@@ -63,11 +63,7 @@ class LogReader {
   std::int64_t waited_ms_ = 0;
 };
 
-struct LogExtent {
-  std::int64_t size_bytes = 0;
-  bool ended = false;
-};
-Result<LogExtent> log_extent(Api& api, const std::string& target);
+Result<std::int64_t> log_size(Api& api, const std::string& target);
 // Offset at which the last `lines` lines begin.
 Result<std::int64_t> offset_of_last_lines(Api& api, const std::string& target, std::int64_t size_bytes,
                                           std::int64_t lines);

@@ -49,10 +49,10 @@ Cell state_cell(AttemptState state) {
 }
 
 std::string run_table(const std::vector<wire::RunObject>& runs, WallTime now, const Terminal& terminal) {
-  Table table({{"NAME", false, true}, {"PROJECT", false, true}, {"STATE"}, {"TRIES", true}, {"SUBMITTED"}, {"ID"}});
+  // As commands take it: project/name. With the id that leaves it 27 of 80 columns.
+  Table table({{"RUN", false, true}, {"STATE"}, {"#", true}, {"SENT"}, {"ID"}});
   for (const wire::RunObject& run : runs)
-    table.add({{run.name},
-               {run.project},
+    table.add({{run.project + "/" + run.name},
                state_cell(run.state),
                {std::to_string(run.attempts.size())},
                {ago(run.created_at, now)},

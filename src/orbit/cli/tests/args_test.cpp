@@ -84,7 +84,8 @@ TEST_F(Fixture, WhatFollowsTheDashesIsHandedOver) {
 }
 
 TEST_F(Fixture, U2SaysWhatWasMeant) {
-  EXPECT_THAT(error({"rnu", "logs"}), AllOf(HasSubstr("'rnu' is no command of orbit"), HasSubstr("did you mean orbit run?")));
+  EXPECT_THAT(error({"rnu", "logs"}),
+              AllOf(HasSubstr("'rnu' is no command of orbit"), HasSubstr("did you mean orbit run?")));
   EXPECT_THAT(error({"run", "log", "x"}), HasSubstr("did you mean orbit run logs?"));
   EXPECT_THAT(error({"run", "logs", "x", "--folow"}), AllOf(HasSubstr("--folow"), HasSubstr("did you mean --follow?")));
   EXPECT_THAT(error({"--sever", "x", "run"}), HasSubstr("did you mean --server?"));
@@ -174,7 +175,11 @@ TEST_F(WholeTree, VersionAndErrors) {
 TEST_F(WholeTree, CompletionScriptsAreAcceptedByTheirShell) {
   EXPECT_EQ(run({"completion", "bash"}), 0);
   const std::string script = out.str();
-  std::FILE* bash = ::popen("bash -c 'eval \"$(cat)\"; COMP_WORDS=(orbit run --server x l); COMP_CWORD=4; _orbit; echo \"${COMPREPLY[*]}\"' > /tmp/orbit_completion_$$ 2>&1; cat /tmp/orbit_completion_$$ >&2; grep -qx 'ls logs' /tmp/orbit_completion_$$; code=$?; rm -f /tmp/orbit_completion_$$; exit $code", "w");
+  std::FILE* bash = ::popen(
+      "bash -c 'eval \"$(cat)\"; COMP_WORDS=(orbit run --server x l); COMP_CWORD=4; _orbit; echo \"${COMPREPLY[*]}\"' "
+      "| "
+      "grep -qx 'ls logs'",
+      "w");
   ASSERT_NE(bash, nullptr);
   std::fwrite(script.data(), 1, script.size(), bash);
   EXPECT_EQ(::pclose(bash), 0);

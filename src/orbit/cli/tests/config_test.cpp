@@ -22,7 +22,7 @@ struct ConfigTest : testing::Test {
   fs::path file = *config_path(environment);
 
   static unsigned mode(const fs::path& path) {
-    struct stat status {};
+    struct stat status{};
     return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777U : 0;
   }
 };

@@ -13,8 +13,8 @@ TEST(Escape, X4WhatATerminalObeysIsShown) {
   EXPECT_EQ(escape("a\nb\tc\r"), "a\\nb\\tc\\r");
   EXPECT_EQ(escape("\x1b[31mred"), "\\x1b[31mred");
   EXPECT_EQ(escape(std::string_view("\0\x7f", 2)), "\\x00\\x7f");
-  EXPECT_EQ(escape("\xc2\x9b"), "\\u{9b}");              // C1: a one-character CSI
-  EXPECT_EQ(escape("\xe2\x80\xae"), "\\u{202e}");          // right-to-left override
+  EXPECT_EQ(escape("\xc2\x9b"), "\\u{9b}");        // C1: a one-character CSI
+  EXPECT_EQ(escape("\xe2\x80\xae"), "\\u{202e}");  // right-to-left override
   EXPECT_EQ(escape("\xff"), "\xef\xbf\xbd");
 }
 
@@ -78,7 +78,8 @@ TEST(ProgressLine, NeverWiderThanTheTerminal) {
   EXPECT_EQ(progress_line("uploading", 512, 1024, 60), "uploading  [########--------]   50 %  512 B of 1.0 KiB");
   for (int width = 10; width < 200; ++width)
     for (const std::int64_t done : {0, 700, 1024, 5000})
-      EXPECT_LT(display_width(progress_line("uploading", done, 1024, width)), static_cast<std::size_t>(std::max(width, 11)));
+      EXPECT_LT(display_width(progress_line("uploading", done, 1024, width)),
+                static_cast<std::size_t>(std::max(width, 11)));
   EXPECT_NE(progress_line("x", 0, 0, 80).find("100 %"), std::string::npos);
 }
 
