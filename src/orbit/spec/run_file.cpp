@@ -110,9 +110,9 @@ Result<RunFile> read_run_file(const YamlDocument& document) {
   submission.tags = text.tags;
   submission.template_id = text.template_.value_or("");
   if (text.code) ORBIT_TRY(read_code(*text.code, out));
-  for (const std::string& key : document.keys_of("params")) {
+  for (auto& [key, source] : document.source_texts("params")) {
     ORBIT_TRY(check_param_key(key, "params." + key));
-    submission.params[key] = document.source_text("params." + key);
+    submission.params[key] = std::move(source);
   }
   submission.inputs = text.inputs;
   for (const auto& [key, value] : text.resources) {

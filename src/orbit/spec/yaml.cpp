@@ -328,19 +328,18 @@ json::Value YamlDocument::to_json(bool text_scalars) const {
   return as_json(state_->root, text_scalars);
 }
 
-std::string YamlDocument::source_text(const std::string& path) const {
+std::vector<std::pair<std::string, std::string>> YamlDocument::source_texts(const std::string& path) const {
+  std::vector<std::pair<std::string, std::string>> out;
   const Node* node = find(state_->root, path);
-  if (node == nullptr) return {};
-  if (node->kind == Kind::plain) return plain_literal(node->text).value_or(node->text);
-  std::string out;
-  write_source(*node, out);
-  return out;
-}
-
-std::vector<std::string> YamlDocument::keys_of(const std::string& path) const {
-  std::vector<std::string> out;
-  if (const Node* node = find(state_->root, path); node != nullptr && node->kind == Kind::map)
-    for (const Node& item : node->members) out.push_back(item.key);
+  if (node == nullptr || node->kind != Kind::map) return out;
+  for (const Node& item : node->members) {
+    std::string text;
+    if (item.kind == Kind::plain)
+      text = plain_literal(item.text).value_or(item.text);
+    else
+      write_source(item, text);
+    out.emplace_back(item.key, std::move(text));
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orbit/base/json.hpp"
@@ -24,11 +25,10 @@ class YamlDocument {
 
   // As JSON with all scalars as strings in source text where `text_scalars`, typed otherwise.
   json::Value to_json(bool text_scalars) const;
-  // The value at a path as somebody would have typed it: a plain scalar's own text (0.10 stays 0.10), a quoted one as a
-  // JSON string, lists and maps as JSON with their numbers as written. Empty where there is none.
-  std::string source_text(const std::string& path) const;
-  // Keys of the map at a path, in the file's order; empty where there is none.
-  std::vector<std::string> keys_of(const std::string& path) const;
+  // The members of the map at a path, in the file's order, each value as somebody would have typed it: a plain scalar's
+  // own text (0.10 stays 0.10), a quoted one as a JSON string, lists and maps as JSON with their numbers as written.
+  // Empty where there is no such map.
+  std::vector<std::pair<std::string, std::string>> source_texts(const std::string& path) const;
   // Line (1-based) of the node at a path such as "defaults.resources.gpus" or "items[2]"; 0 when there is none.
   int line_of(const std::string& path) const;
   const std::string& file_name() const;
