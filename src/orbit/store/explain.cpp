@@ -182,7 +182,7 @@ class Walk {
     std::optional<AttemptNow> found;
     sql_.query(attempt_now).each({id}, [&](const Query::Row& row) {
       found = {row.integer(0), from_name<AttemptState>(row.text(1), "attempt " + id.str()), row.text(2),
-               row.integer(3)};
+               row.integer(3), row.integer(4)};
     });
     return found ? &attempts_.emplace(id.str(), *found).first->second : nullptr;
   }

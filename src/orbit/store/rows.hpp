@@ -40,7 +40,7 @@ constexpr std::string_view run_columns =
     "r.id, r.seq, r.project, r.name, r.experiment, r.task, r.template_digest, r.bundle, r.created_at, r.created_by, "
     "r.tags, "
     "r.submission, r.template, r.request, r.code, r.environment, r.data";
-constexpr std::string_view run_types = "titttttittttttttt";
+constexpr std::string_view run_types = "tittttttitttttttt";
 Run read_run(const Query::Row& row);
 
 constexpr std::string_view token_columns = "id, name, role, secret, created_at, created_by, expires_at, revoked_at";

@@ -117,14 +117,10 @@ std::int64_t newest_schema() {
 
 void migrate(Sql& sql) {
   const Statement current{"SELECT MAX(version) FROM schema_version", "", "i"};
-  {
-    Sql::Transaction transaction(sql, Sql::Transaction::Kind::write);
-    sql.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)");
-    transaction.commit();
-  }
   for (;;) {
     // Read under the write lock: two that open the same new database do not both make the tables.
     Sql::Transaction transaction(sql, Sql::Transaction::Kind::write);
+    sql.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)");
     const std::int64_t version = sql.query(current).integer({}).value_or(0);
     if (version > newest_schema())
       throw SqlError(
