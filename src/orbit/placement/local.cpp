@@ -265,6 +265,7 @@ Result<std::string> LocalPlacement::read_log(const std::string& handle, Stream s
       stream == Stream::execution ? "runtime/execution.log" : artifact_path(std::string(stream_name(stream)));
   auto bytes = platform::read_beneath(directory, file, offset, max_bytes);
   if (!bytes && is_not_found(bytes.error())) return std::string();  // nothing was said yet
+  if (!bytes) bytes.error().field = stream_name(stream);
   return bytes;
 }
 

@@ -45,6 +45,24 @@ std::vector<std::string> code_paths(const BundleManifest& files, std::size_t lim
   return out;
 }
 
+// Recorded and shown for ever: no control characters, and no credential (R15).
+Result<void> check_source(const std::string& source) {
+  constexpr const char* field = "code.source";
+  if (source.empty() || source.size() > 4096)
+    return fail(ErrorCode::invalid_argument, "has 1 to 4096 bytes: the folder or URL the code came from", field);
+  if (std::any_of(source.begin(), source.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    return fail(ErrorCode::invalid_argument, "holds a control character", field);
+  const std::size_t scheme = source.find("://");
+  if (scheme == std::string::npos) return {};
+  const std::string authority = source.substr(scheme + 3, source.find('/', scheme + 3) - scheme - 3);
+  const std::string user = authority.substr(0, authority.find('@') == std::string::npos ? 0 : authority.rfind('@'));
+  if (user.find(':') != std::string::npos)
+    return fail(ErrorCode::invalid_argument, "the URL holds a password, which would be recorded", field,
+                "leave it out; git takes it from its credential helper or a deploy key");
+  return {};
+}
+
 // Every blob there, and as large as the list says: what is frozen can be materialised.
 Result<void> check_blobs(const BundleManifest& list, BlobStore& blobs) {
   std::unordered_map<Digest, std::int64_t> sizes;
@@ -152,6 +170,7 @@ Result<void> check_entry(const std::string& code_entry, const BundleManifest& fi
 }
 
 Result<void> check_code(const CodeRevision& code, const BundleManifest& files) {
+  ORBIT_TRY(check_source(code.source));
   if (code.commit) {
     const std::string& commit = *code.commit;
     const bool hex = std::all_of(commit.begin(), commit.end(),
