@@ -71,7 +71,8 @@ void add_account_commands(Command& root) {
       .run([url](Context& context) { return login(context, *url); });
   auto data = std::make_shared<DoctorOptions>();
   root.add("doctor", "Look at everything orbit needs here, and say what to do about what is missing")
-      .option("--data", "DIR", &data->data, "a server's data directory on this machine")
+      .option("--data", "DIR", &data->data,
+              "data directory of the server, when it runs on this machine; the default one unless given")
       .run([data](Context& context) { return doctor(context, *data); });
 }
 

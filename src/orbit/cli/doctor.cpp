@@ -81,6 +81,24 @@ void check_server(Context& context, std::vector<Diagnosis>& out) {
     out.push_back({"version", Health::ok, info->version, {}});
 }
 
+// Where `orbit server` keeps its data unless told otherwise, when the server in question is one of this machine and did
+// so.
+std::optional<std::string> data_of_local_server(const Context& context) {
+  const auto connection = context.connection();
+  if (!connection ||
+      (!connection->server.starts_with("http://127.") && !connection->server.starts_with("http://localhost") &&
+       !connection->server.starts_with("http://[::1]")))
+    return std::nullopt;
+  fs::path data = "/var/lib/orbit";
+  if (const auto base = context.environment("XDG_DATA_HOME"); base && fs::path(*base).is_absolute())
+    data = fs::path(*base) / "orbit";
+  else if (const auto home = context.environment("HOME"); home && fs::path(*home).is_absolute())
+    data = fs::path(*home) / ".local/share/orbit";
+  std::error_code failure;
+  if (!fs::is_directory(data, failure)) return std::nullopt;
+  return data.string();
+}
+
 Cell health_cell(Health health) {
   switch (health) {
     case Health::ok:
@@ -128,10 +146,10 @@ Result<int> doctor(Context& context, const DoctorOptions& options) {
   found.push_back(check_config(context.environment));
   check_server(context, found);
   found.push_back(check_program(context.environment, "git", "code that comes from a git repository needs it"));
-  if (options.data) {
-    const auto free = platform::free_bytes(*options.data);
+  if (const auto data = options.data ? options.data : data_of_local_server(context)) {
+    const auto free = platform::free_bytes(*data);
     found.push_back(
-        free ? judge_disk(*free, *options.data)
+        free ? judge_disk(*free, *data)
              : Diagnosis{"disk", Health::fail, free.error().text(), "name the directory of orbit server --data"});
   }
   const bool failed =
