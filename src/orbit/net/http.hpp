@@ -21,7 +21,8 @@ std::string_view to_string(Method method);
 
 struct Request {
   Method method = Method::get;
-  std::string path;                                // decoded once, by the one decoder; never contains "..", "//", NUL or a backslash
+  std::string path;                                // decoded once, by the one decoder; never contains "..", "//", NUL or a backslash;
+                                                   // an encoded slash stays %2F here (in path_params it is a slash, checked the same way)
   std::map<std::string, std::string> path_params;  // {name} segments of the route
   std::multimap<std::string, std::string> query;   // decoded
   std::map<std::string, std::string> headers;      // lower-case names
@@ -66,6 +67,7 @@ enum class BodyKind { none, memory, file };
 struct RouteOptions {
   BodyKind body = BodyKind::none;
   std::int64_t max_body_bytes = 1 << 20;  // larger: 413 naming the limit, before reading the body where Content-Length tells
+                                          // BodyKind::file only: 0 or less is no limit, and then 411 without Content-Length
 };
 
 using Handler = std::function<Response(const Request&)>;  // runs on a worker thread; may block
@@ -83,16 +85,18 @@ struct Route {
 };
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one
-  std::filesystem::path spool_directory;  // for BodyKind::file
+  std::string address = "127.0.0.1";  // an IP address or "localhost"
+  std::uint16_t port = 0;             // 0: any free one
+  std::filesystem::path spool_directory;  // for BodyKind::file; must exist; what a killed server left there is removed
   std::size_t worker_threads = 4;
   std::size_t max_connections = 10'000;
   std::int64_t header_timeout_ms = 10'000;  // slowloris: a whole head within this, else 408 and close
   std::int64_t body_idle_timeout_ms = 30'000;
   std::int64_t idle_timeout_ms = 75'000;  // between requests of a kept-alive connection
+  std::int64_t stream_ask_ms = 15'000;    // a BodySource that was not woken is asked again after this
   std::size_t max_header_bytes = 16 * 1024;
-  // Makes the answer for errors found by the server itself (404, 405, 408, 413, 431, 400, 500 when a handler throws).
+  // Makes the answer for errors found by the server itself (404, 405, 408, 413, 431, 400, 500 when a handler throws, ...). Called from
+  // the io thread and from workers at once; must not block.
   std::function<Response(int status, const Error& error)> error_response;
 };
 
@@ -102,7 +106,9 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> listen(ServerOptions options, std::vector<Route> routes);
   virtual ~HttpServer() = default;
   virtual std::uint16_t port() const = 0;
-  // Stops accepting, ends streams, lets running handlers finish for at most grace_ms, closes. Idempotent; blocks.
+  // Stops accepting, ends streams, lets running handlers finish for at most grace_ms, closes. Idempotent; blocks. Streams are cut without
+  // their last chunk: a client can tell the end from a cut. A handler that outlives the grace still runs when this returns; only the
+  // destructor waits for it without limit, so destroy the server before what its handlers use.
   virtual void stop(std::int64_t grace_ms) = 0;
 };
 
@@ -128,7 +134,7 @@ class HttpClient {
                                         const std::filesystem::path& file,
                                         const std::function<void(std::int64_t)>& progress) = 0;
   // Hands the body to `sink` piece by piece as it arrives (status 2xx only; otherwise the body is in the response); the sink returns false
-  // to stop. No idle time-out longer than 60 s: servers send keep-alives.
+  // to stop. The idle time-out is timeout_ms, at most 60 s: servers send a keep-alive every 15 s.
   virtual Result<ClientResponse> stream(Method method, const std::string& target, const Headers& headers,
                                         const std::function<bool(std::string_view)>& sink) = 0;
 };

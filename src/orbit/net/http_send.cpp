@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
 constexpr std::size_t file_piece_bytes = 256 * 1024;
-constexpr auto keep_alive_interval = std::chrono::seconds(15);
 
 struct OpenFile {
   int fd = -1;
@@ -135,6 +134,7 @@ class SourceHolder {
 asio::awaitable<bool> send_source(Connection& connection, std::string out, std::shared_ptr<BodySource> body,
                                   Exchange exchange) {
   const bool chunked = !exchange.http_1_0;
+  const std::chrono::milliseconds ask_again(connection.context().options.stream_ask_ms);
   const SourceHolder source(connection, std::move(body));
   Waker waker(connection.context().io);
   connection.phase = Connection::Phase::streaming;
@@ -170,7 +170,7 @@ asio::awaitable<bool> send_source(Connection& connection, std::string out, std::
     }
     out.clear();
     ended = piece.end;
-    if (!ended && piece.bytes.empty()) co_await waker.wait(keep_alive_interval);
+    if (!ended && piece.bytes.empty()) co_await waker.wait(ask_again);
   }
   connection.unwatch_client();
   connection.phase = Connection::Phase::handling;

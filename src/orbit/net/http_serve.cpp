@@ -100,8 +100,9 @@ asio::awaitable<HeadRead> read_head(Connection& connection, Parser& parser, bool
       if (error == http::error::header_limit || consumed > options.max_header_bytes)
         co_return refused(head_too_large(options));
       if (error == http::error::bad_version)
-        co_return refused(
-            Refusal{505, Error{ErrorCode::unsupported, "only HTTP/1.0 and HTTP/1.1 are spoken here"}, true});
+        co_return refused(Refusal{
+            505, Error{ErrorCode::unsupported, "only HTTP/1.0 and HTTP/1.1, with CRLF line ends, are spoken here"},
+            true});
       if (error && error != http::error::need_more)
         co_return refused(Refusal{
             400, Error{ErrorCode::invalid_argument, "the request is not valid HTTP: " + error.message()}, true});

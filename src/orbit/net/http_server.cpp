@@ -253,6 +253,7 @@ Result<void> check_options(const ServerOptions& options, const std::vector<Route
   if (options.header_timeout_ms <= 0) return bad("header_timeout_ms");
   if (options.body_idle_timeout_ms <= 0) return bad("body_idle_timeout_ms");
   if (options.idle_timeout_ms <= 0) return bad("idle_timeout_ms");
+  if (options.stream_ask_ms <= 0) return bad("stream_ask_ms");
   if (options.max_header_bytes < 256)
     return fail(ErrorCode::invalid_argument, "must be at least 256", "max_header_bytes");
   const bool stores_bodies = std::any_of(routes.begin(), routes.end(),

