@@ -13,7 +13,9 @@ using namespace runner_action;
 constexpr std::int32_t term = SIGTERM;
 constexpr std::int32_t kill = SIGKILL;
 
-std::string processes(std::int64_t count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+std::string processes(std::int64_t count) {
+  return count == 1 ? "1 process" : fmt::format("{} processes", count);
+}
 
 class Step {
  public:
@@ -115,7 +117,8 @@ class Step {
         note_stop(stop.by, {});
         terminate();
         return;
-      default: return;  // too late: it ended by itself, or nothing has begun
+      default:
+        return;  // too late: it ended by itself, or nothing has begun
     }
   }
 
@@ -155,8 +158,8 @@ class Step {
     if (s_.leftovers > 0) {
       JournalRecord gone = record(JournalKind::leftovers_ended);
       gone.detail = counted.count == 0 ? processes(s_.leftovers) + " outlived the entry"
-                                       : fmt::format("{} of {} outlived the entry and could not be ended", counted.count,
-                                                     processes(s_.leftovers));
+                                       : fmt::format("{} of {} outlived the entry and could not be ended",
+                                                     counted.count, processes(s_.leftovers));
       append(std::move(gone));
     }
     collect();
@@ -167,8 +170,10 @@ class Step {
       case RunnerPhase::running:
       case RunnerPhase::stopping:
       case RunnerPhase::leftovers:
-      case RunnerPhase::collecting: break;
-      default: return;
+      case RunnerPhase::collecting:
+        break;
+      default:
+        return;
     }
     if (!s_.checkpoints.insert(complete.checkpoint.path).second) return;
     JournalRecord announced = record(JournalKind::checkpoint);
@@ -179,8 +184,10 @@ class Step {
   void on(const Collected& collected) {
     if (s_.phase != RunnerPhase::collecting) return;
     JournalRecord done = record(JournalKind::collected);
-    done.detail = collected.collect_error ? *collected.collect_error : fmt::format("{} artifact{}", collected.artifact_count, collected.artifact_count == 1 ? "" : "s");
-    append(std::move(done), true);
+    done.detail = collected.collect_error ? *collected.collect_error
+                                          : fmt::format("{} artifact{}", collected.artifact_count,
+                                                        collected.artifact_count == 1 ? "" : "s");
+    append(std::move(done));
 
     RunnerResult result;
     result.attempt = s_.attempt;
@@ -239,19 +246,25 @@ class Step {
     Past past;
     for (const auto& entry : journal) {
       switch (entry.kind) {
-        case JournalKind::precheck_passed: past.precheck_over = true; break;
+        case JournalKind::precheck_passed:
+          past.precheck_over = true;
+          break;
         case JournalKind::precheck_failed:
           s_.failed_check = entry.reason.value_or(Reason::precheck_failed);
           s_.detail = entry.detail.value_or("");
           s_.ended_at = entry.at;
           break;
-        case JournalKind::workload_launching: past.launching = true; break;
+        case JournalKind::workload_launching:
+          past.launching = true;
+          break;
         case JournalKind::workload_started:
           s_.workload_started = true;
           s_.process = entry.process;
           s_.started_at = entry.at;
           break;
-        case JournalKind::stop_requested: (entry.reason == Reason::timeout ? s_.timed_out : s_.stop_requested) = true; break;
+        case JournalKind::stop_requested:
+          (entry.reason == Reason::timeout ? s_.timed_out : s_.stop_requested) = true;
+          break;
         case JournalKind::workload_ended:
           past.ended = true;
           s_.workload_started = true;
@@ -266,7 +279,8 @@ class Step {
         case JournalKind::signalled:
         case JournalKind::leftovers_ended:
         case JournalKind::collected:
-        case JournalKind::finished: break;
+        case JournalKind::finished:
+          break;
       }
     }
     return past;
@@ -344,7 +358,7 @@ class Step {
     end.exit_code = exit_code;
     end.signal = signal;
     if (!exit_code && !signal) end.detail = "it is gone and how it ended cannot be known";
-    append(std::move(end), true);
+    append(std::move(end));
     count_leftovers();
   }
   void count_leftovers() {

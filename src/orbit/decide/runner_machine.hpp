@@ -1,11 +1,13 @@
-// The life of one execution as a step machine: what the runner does next, given what it has done and what it sees. Pure: no clock, no I/O, no locks.
-// runner/ drives it with real processes, the simulator with imagined ones. The full phase × input matrix is tests/golden/runner_machine.txt.
+// The life of one execution as a step machine: what the runner does next, given what it has done and what it sees.
+// Pure: no clock, no I/O, no locks. runner/ drives it with real processes, the simulator with imagined ones. The full
+// phase × input matrix is tests/golden/runner_machine.txt.
 //
 //   idle ─► prechecking ─► launching ─► running ─► leftovers ─► collecting ─► recording ─► finished
 //     │         │              │           │  ▲         ▲           ▲
 //     │         └── failed ────┴── failed ─┼──┼─────────┼───────────┤
 //     │                                 stopping ───────┘           │
-//     └─► finding (adopted: what became of the workload of the runner before?) ─► running, stopping, launching, leftovers
+//     └─► finding (adopted: what became of the workload of the runner before?) ─► running, stopping, launching,
+//     leftovers
 #pragma once
 
 #include <boost/describe/enum.hpp>
@@ -25,16 +27,16 @@ enum class RunnerPhase {
   idle,
   prechecking,
   launching,
-  finding,     // adopted between launch and end: looking for the workload
+  finding,  // adopted between launch and end: looking for the workload
   running,
-  stopping,    // SIGTERM was sent; SIGKILL follows when the grace is over
-  leftovers,   // the entry ended; what it left behind is ended
+  stopping,   // SIGTERM was sent; SIGKILL follows when the grace is over
+  leftovers,  // the entry ended; what it left behind is ended
   collecting,
-  recording,   // result.json is being written, until it is
+  recording,  // result.json is being written, until it is
   finished,
 };
-BOOST_DESCRIBE_ENUM(RunnerPhase, idle, prechecking, launching, finding, running, stopping, leftovers, collecting, recording,
-                    finished)
+BOOST_DESCRIBE_ENUM(RunnerPhase, idle, prechecking, launching, finding, running, stopping, leftovers, collecting,
+                    recording, finished)
 
 struct RunnerState {
   RunnerPhase phase = RunnerPhase::idle;
@@ -51,9 +53,9 @@ struct RunnerState {
   std::optional<WallTime> started_at;
   std::optional<WallTime> ended_at;
   bool grace_running = false;
-  std::int32_t leftovers = 0;  // the most seen at once after the entry's end
-  bool killed = false;         // SIGKILL went to everybody
-  std::set<std::string> checkpoints;  // announced: each only once
+  std::int32_t leftovers = 0;          // the most seen at once after the entry's end
+  bool killed = false;                 // SIGKILL went to everybody
+  std::set<std::string> checkpoints;   // announced: each only once
   std::optional<RunnerResult> result;  // from recording on
 };
 
@@ -148,7 +150,7 @@ struct CancelTimers {};    // grace and time limit
 struct KillAll {};         // SIGKILL until nobody is left or nothing more can be done
 struct CountLeftovers {};  // answer: LeftoversCounted, now and each time one of them has ended, until 0
 struct Collect {};         // answer: CheckpointComplete for each found last, then Collected
-struct WriteResult {       // retried until it is written; answer: ResultWritten
+struct WriteResult {       // after the whole journal is durable; retried until it is written; answer: ResultWritten
   RunnerResult result;
 };
 struct Finish {};
@@ -158,11 +160,11 @@ struct Finish {};
 using RunnerAction =
     std::variant<runner_action::Append, runner_action::RunPrechecks, runner_action::Launch, runner_action::Find,
                  runner_action::Watch, runner_action::SignalAll, runner_action::StartGrace, runner_action::CancelTimers,
-                 runner_action::KillAll, runner_action::CountLeftovers, runner_action::Collect, runner_action::WriteResult,
-                 runner_action::Finish>;
+                 runner_action::KillAll, runner_action::CountLeftovers, runner_action::Collect,
+                 runner_action::WriteResult, runner_action::Finish>;
 
-// Changes the state and says what to do, in this order. An input that means nothing in the present phase (a late timer, a stop
-// order after the end) changes nothing.
+// Changes the state and says what to do, in this order. An input that means nothing in the present phase (a late timer,
+// a stop order after the end) changes nothing.
 std::vector<RunnerAction> step(RunnerState& state, const RunnerInput& input, WallTime now);
 
 }  // namespace orbit::decide

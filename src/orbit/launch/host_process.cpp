@@ -65,9 +65,11 @@ class HostWorkload : public Workload {
     entry_ = entry;
     keeper_ = keeper;
     ORBIT_TRY(open_events());
-    // Before exit.json is looked for, so that it cannot appear unseen. Where watches have run out, the caller's next look finds it.
+    // Before exit.json is looked for, so that it cannot appear unseen. Where watches have run out, the caller's next
+    // look finds it.
     runtime_watch_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (runtime_watch_ && inotify_add_watch(runtime_watch_.get(), runtime_.c_str(), IN_MOVED_TO) >= 0) add(runtime_watch_);
+    if (runtime_watch_ && inotify_add_watch(runtime_watch_.get(), runtime_.c_str(), IN_MOVED_TO) >= 0)
+      add(runtime_watch_);
     watch_processes();
     set_tree();
     return {};
@@ -273,7 +275,8 @@ class HostProcess : public Launcher {
     const auto record = read_record<WorkloadRecord>(runtime / workload_file);
     const bool ours = record && record->attempt == request.attempt;
     auto workload = std::make_unique<HostWorkload>(
-        runtime, request.attempt, ProcessTree::for_attempt(request.attempt, ours ? fs::path(record->cgroup) : fs::path()));
+        runtime, request.attempt,
+        ProcessTree::for_attempt(request.attempt, ours ? fs::path(record->cgroup) : fs::path()));
     Found found;
     std::optional<ProcessIdentity> entry = evidence.process;
     std::optional<ProcessIdentity> keeper;
@@ -295,7 +298,8 @@ class HostProcess : public Launcher {
       workload->nothing_to_watch(entry, keeper);
     }
     const auto proof = proven_exit(runtime, request.attempt, entry->pid);
-    const bool lives = entry->boot_id == boot && (platform::is_alive(*entry) || (keeper && platform::is_alive(*keeper)));
+    const bool lives =
+        entry->boot_id == boot && (platform::is_alive(*entry) || (keeper && platform::is_alive(*keeper)));
     if (proof && proof->exec_errno) {
       found.fate = Fate::start_failed;
       found.detail = fail_errno(*proof->exec_errno, "cannot be executed", request.argv[0]).value().text();
@@ -308,7 +312,8 @@ class HostProcess : public Launcher {
     } else if (const auto late = proven_exit(runtime, request.attempt, entry->pid)) {
       found.fate = late->exec_errno ? Fate::start_failed : Fate::ended;
       found.exit = Exit{late->exit_code, late->signal};
-      if (late->exec_errno) found.detail = fail_errno(*late->exec_errno, "cannot be executed", request.argv[0]).value().text();
+      if (late->exec_errno)
+        found.detail = fail_errno(*late->exec_errno, "cannot be executed", request.argv[0]).value().text();
     } else {
       found.fate = Fate::unknown;
       found.detail = entry->boot_id == boot ? "entry and keeper are gone without a word" : "the machine was restarted";
@@ -320,6 +325,8 @@ class HostProcess : public Launcher {
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_host_process() { return std::make_unique<HostProcess>(); }
+std::unique_ptr<Launcher> make_host_process() {
+  return std::make_unique<HostProcess>();
+}
 
 }  // namespace orbit::launch

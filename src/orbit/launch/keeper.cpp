@@ -139,8 +139,9 @@ void keep_only(std::array<int*, 3> keep) noexcept {
   prctl(PR_SET_NAME, "orbit-keeper");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    action.sa_handler = signal == SIGCHLD || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT ? SIG_DFL : SIG_IGN;
+    struct sigaction action{};
+    action.sa_handler =
+        signal == SIGCHLD || signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT ? SIG_DFL : SIG_IGN;
     sigaction(signal, &action, nullptr);
   }
   sigset_t none;
@@ -180,7 +181,8 @@ void keep_only(std::array<int*, 3> keep) noexcept {
     if (pid < 0) _exit(0);  // nobody left
     if (pid != entry) continue;
     if (failed == 1) {
-      // Never told to go: no workload.json either, or the runner is alive and knows. A later start must not find this one's exit.
+      // Never told to go: no workload.json either, or the runner is alive and knows. A later start must not find this
+      // one's exit.
       if (exec_errno == ECANCELED) _exit(0);
       record_exit(plan, entry, "exec_errno", exec_errno);
       report(plan.report_fd, KeeperReport::exec_failed, exec_errno);
@@ -256,7 +258,8 @@ Result<Keeper> start_keeper(
     reap(keeper);
     return fail_errno(second->value, "cannot be executed", request.argv[0]);
   }
-  // No report: the keeper was killed in this very moment. The entry may run, and is watched like one whose keeper died later.
+  // No report: the keeper was killed in this very moment. The entry may run, and is watched like one whose keeper died
+  // later.
   out.reports = std::move(reports.read);
   fcntl(out.reports.get(), F_SETFL, O_NONBLOCK);
   return out;

@@ -1,11 +1,11 @@
-// The keeper: a forked child of the runner (no exec, a few pages of its own) that is the entry's parent and so the only process that can prove
-// how it ended. It lives in a session of its own and ignores every signal that can be ignored; when the runner is killed the keeper stays, and
-// writes runtime/exit.json for whoever adopts the attempt.
+// The keeper: a forked child of the runner (no exec, a few pages of its own) that is the entry's parent and so the only
+// process that can prove how it ended. It lives in a session of its own and ignores every signal that can be ignored;
+// when the runner is killed the keeper stays, and writes runtime/exit.json for whoever adopts the attempt.
 //
 //   runner ── fork ──► keeper (setsid, subreaper) ── fork ──► entry (setsid, cgroup, waits for go, exec)
 //
-// It does only what is safe after a fork: waits and plain system calls on memory made before. As a subreaper it inherits what the entry
-// orphans, so that nobody escapes by a double fork; it ends when it has no children any more.
+// It does only what is safe after a fork: waits and plain system calls on memory made before. As a subreaper it
+// inherits what the entry orphans, so that nobody escapes by a double fork; it ends when it has no children any more.
 // If the keeper alone is killed, the runner, a subreaper too, inherits the entry and reaps it itself.
 #pragma once
 
@@ -54,8 +54,8 @@ struct Keeper {
 };
 
 // Forks the keeper and the entry, calls `before_exec` while the entry waits, then lets it exec. An error: nothing runs.
-Result<Keeper> start_keeper(const platform::SpawnRequest& request, const AttemptId& attempt,
-                            const std::filesystem::path& runtime,
-                            const std::function<Result<void>(const ProcessIdentity& keeper, const ProcessIdentity& entry)>& before_exec);
+Result<Keeper> start_keeper(
+    const platform::SpawnRequest& request, const AttemptId& attempt, const std::filesystem::path& runtime,
+    const std::function<Result<void>(const ProcessIdentity& keeper, const ProcessIdentity& entry)>& before_exec);
 
 }  // namespace orbit::launch

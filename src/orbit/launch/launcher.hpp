@@ -1,5 +1,5 @@
-// How an entry is started on this machine and what became of it: one Launcher per LaunchMode, chosen through the registry below. The runner
-// knows only these two interfaces.
+// How an entry is started on this machine and what became of it: one Launcher per LaunchMode, chosen through the
+// registry below. The runner knows only these two interfaces.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 struct LaunchRequest {
   AttemptId attempt;
-  fs::path directory;             // of the bundle, absolute
-  std::vector<std::string> argv;  // argv[0] absolute
+  fs::path directory;                              // of the bundle, absolute
+  std::vector<std::string> argv;                   // argv[0] absolute
   std::map<std::string, std::string> environment;  // complete
   std::optional<std::string> image;
   std::vector<std::string> gpu_uuids;
@@ -81,8 +81,8 @@ class Launcher {
   virtual ~Launcher() = default;
   // What this mode needs of the machine beyond the bundle: engine, image …
   virtual std::vector<PrecheckItem> precheck(const Order& order) = 0;
-  // stdout and stderr go to artifacts/stdout and artifacts/stderr. At most once per attempt: the caller has it in its journal before.
-  // Must be called while no other thread of the process runs.
+  // stdout and stderr go to artifacts/stdout and artifacts/stderr. At most once per attempt: the caller has it in its
+  // journal before. Must be called while no other thread of the process runs.
   virtual Result<std::unique_ptr<Workload>> launch(const LaunchRequest& request) = 0;
   // After another runner's death.
   virtual Result<Found> find(const LaunchRequest& request, const Evidence& evidence) = 0;

@@ -25,8 +25,8 @@ Result<std::unique_ptr<Launcher>> make_launcher(LaunchMode mode) {
     if (entry.mode == mode) return entry.make();
     known.emplace_back(json::name_of(entry.mode));
   }
-  return fail(ErrorCode::unsupported, fmt::format("launch mode '{}' is not supported here", json::name_of(mode)), "launch",
-              "launch modes here: " + join(known, ", "));
+  return fail(ErrorCode::unsupported, fmt::format("launch mode '{}' is not supported here", json::name_of(mode)),
+              "launch", "launch modes here: " + join(known, ", "));
 }
 
 }  // namespace orbit::launch

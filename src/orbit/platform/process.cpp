@@ -109,8 +109,9 @@ Result<Fd> open_pidfd(const ProcessIdentity& identity) {
 void close_from(int first) noexcept {
   if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, 0) == 0) return;
   rlimit limit{};  // kernels before 5.9
-  const int last = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 1'048'576 ? static_cast<int>(limit.rlim_cur)
-                                                                                       : 1'048'576;
+  const int last = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 1'048'576
+                       ? static_cast<int>(limit.rlim_cur)
+                       : 1'048'576;
   for (int fd = first; fd < last; ++fd) close(fd);
 }
 
@@ -171,7 +172,7 @@ void PreparedExec::run(int go_fd, int error_fd) const noexcept {
   close_from(4);
   if (new_session_) setsid();  // fails only for a group leader, which a fresh child is not
   for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }

@@ -1,4 +1,5 @@
-// Processes: telling them apart, starting them, watching those that are not our children, ending everything a workload started.
+// Processes: telling them apart, starting them, watching those that are not our children, ending everything a workload
+// started.
 #pragma once
 
 #include <csignal>
@@ -36,24 +37,29 @@ Result<ProcessStat> process_stat(pid_t pid);
 // When a process of this boot started, on CLOCK_BOOTTIME.
 MonoTime started_at(const ProcessIdentity& identity);
 
-// The environment variable that marks everything a workload starts, holding the attempt id: how its processes are found when there is no cgroup.
+// The environment variable that marks everything a workload starts, holding the attempt id: how its processes are found
+// when there is no cgroup.
 constexpr const char* attempt_mark = "ORBIT_ATTEMPT_ID";
 
-// All processes of a workload, wherever they went: by cgroup where there is one, and by session, parentage and environment mark.
+// All processes of a workload, wherever they went: by cgroup where there is one, and by session, parentage and
+// environment mark.
 class ProcessTree {
  public:
-  // Takes a cgroup v2 where this process may make one: its own delegated one, else below /sys/fs/cgroup/unified or /sys/fs/cgroup; none otherwise.
-  // Same attempt, same cgroup: an adopting runner finds it again, `known` being where it was last seen.
+  // Takes a cgroup v2 where this process may make one: its own delegated one, else below /sys/fs/cgroup/unified or
+  // /sys/fs/cgroup; none otherwise. Same attempt, same cgroup: an adopting runner finds it again, `known` being where
+  // it was last seen.
   static ProcessTree for_attempt(const AttemptId& attempt, const std::filesystem::path& known = {});
   // Without a cgroup, as on machines where none may be made.
   static ProcessTree without_cgroup(const AttemptId& attempt);
 
-  // To be called in the child between fork and exec: async-signal-safe. Puts the calling process into the cgroup, if any.
+  // To be called in the child between fork and exec: async-signal-safe. Puts the calling process into the cgroup, if
+  // any.
   int cgroup_procs_fd() const;
   bool has_cgroup() const { return !cgroup_.empty(); }
   const std::filesystem::path& cgroup() const { return cgroup_; }
 
-  // Descendants of these belong to the workload; they themselves do not. Subreapers, so that nobody escapes by a double fork.
+  // Descendants of these belong to the workload; they themselves do not. Subreapers, so that nobody escapes by a double
+  // fork.
   void set_roots(std::vector<ProcessIdentity> roots) { roots_ = std::move(roots); }
   // The session of this process belongs to the workload, as long as it lives.
   void set_leader(ProcessIdentity leader) { leader_ = std::move(leader); }
@@ -83,7 +89,7 @@ struct SpawnRequest {
   std::vector<std::string> argv;  // argv[0] is an absolute path
   std::filesystem::path directory;
   std::map<std::string, std::string> environment;  // complete: nothing is inherited
-  int stdin_fd = -1;  // -1: /dev/null
+  int stdin_fd = -1;                               // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
   bool new_session = true;  // setsid
@@ -96,8 +102,9 @@ class PreparedExec {
   explicit PreparedExec(const SpawnRequest& request);
   PreparedExec(const PreparedExec&) = delete;
   PreparedExec& operator=(const PreparedExec&) = delete;
-  // In the child only; async-signal-safe. Waits for one byte on go_fd first (-1: does not wait; end of file: ECANCELED to error_fd, exit with 125, never an exec).
-  // If the exec fails, errno is written to error_fd, which a successful exec closes, and the process exits with 127.
+  // In the child only; async-signal-safe. Waits for one byte on go_fd first (-1: does not wait; end of file: ECANCELED
+  // to error_fd, exit with 125, never an exec). If the exec fails, errno is written to error_fd, which a successful
+  // exec closes, and the process exits with 127.
   [[noreturn]] void run(int go_fd, int error_fd) const noexcept;
 
  private:
@@ -110,8 +117,8 @@ class PreparedExec {
   bool new_session_;
 };
 
-// fork + exec; all other descriptors closed, signal mask and dispositions reset, umask 022. An exec that fails is an error here (errno through a
-// close-on-exec pipe), not an exit code 127.
+// fork + exec; all other descriptors closed, signal mask and dispositions reset, umask 022. An exec that fails is an
+// error here (errno through a close-on-exec pipe), not an exit code 127.
 Result<pid_t> spawn(const SpawnRequest& request);
 // Starts a process that is not our child (double fork, new session): returns its identity.
 Result<ProcessIdentity> spawn_detached(const SpawnRequest& request);

@@ -50,7 +50,7 @@ std::vector<fs::path> cgroup_bases() {
 }
 
 bool is_cgroup(const fs::path& path) {
-  struct stat stat {};
+  struct stat stat{};
   return lstat((path / "cgroup.procs").c_str(), &stat) == 0 && S_ISREG(stat.st_mode);
 }
 
@@ -97,7 +97,9 @@ bool send_signal(const ProcessIdentity& identity, int signal) {
   return fd && syscall(SYS_pidfd_send_signal, fd->get(), signal, nullptr, 0) == 0;
 }
 
-bool contains(const std::vector<pid_t>& pids, pid_t pid) { return std::find(pids.begin(), pids.end(), pid) != pids.end(); }
+bool contains(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
 
 }  // namespace
 
@@ -131,7 +133,9 @@ ProcessTree ProcessTree::for_attempt(const AttemptId& attempt, const fs::path& k
   return tree;
 }
 
-int ProcessTree::cgroup_procs_fd() const { return procs_.get(); }
+int ProcessTree::cgroup_procs_fd() const {
+  return procs_.get();
+}
 
 std::vector<ProcessIdentity> ProcessTree::members(const std::vector<pid_t>& except) const {
   const auto boot = boot_id();
@@ -163,8 +167,8 @@ std::vector<ProcessIdentity> ProcessTree::members(const std::vector<pid_t>& exce
   std::vector<ProcessIdentity> out;
   for (const auto& [pid, stat] : alive) {
     if (contains(except, pid) || roots.contains(pid)) continue;
-    if (in_cgroup.contains(pid) || (leader_alive && stat.session == leader_->pid) || (!roots.empty() && descends(pid)) ||
-        has_mark(pid, mark))
+    if (in_cgroup.contains(pid) || (leader_alive && stat.session == leader_->pid) ||
+        (!roots.empty() && descends(pid)) || has_mark(pid, mark))
       out.push_back(ProcessIdentity{pid, stat.start_ticks, *boot});
   }
   return out;

@@ -74,7 +74,7 @@ std::vector<std::string> CheckpointScanner::scan() {
     const std::string name = entry->d_name;
     const std::string path = rule_.directory + "/" + name;
     if (name == "." || name == ".." || known_.contains(path) || !bundle::check_path(path, "checkpoint")) continue;
-    struct stat stat {};
+    struct stat stat{};
     if (fstatat(directory_fd, name.c_str(), &stat, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(stat.st_mode)) continue;
     watch(artifacts_ / path);
     if (fstatat(directory_fd, (name + "/" + rule_.completion_file).c_str(), &stat, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -89,7 +89,8 @@ std::vector<std::string> CheckpointScanner::scan() {
 
 void CheckpointScanner::watch(const fs::path& directory) {
   if (!watch_ || watched_.contains(directory.string())) return;
-  constexpr std::size_t most = 1000;  // a hostile workload must not use up the machine's watches; the rest is seen by the timer
+  constexpr std::size_t most =
+      1000;  // a hostile workload must not use up the machine's watches; the rest is seen by the timer
   if (watched_.size() >= most) return;
   if (inotify_add_watch(watch_.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW) >= 0)
     watched_.insert(directory.string());

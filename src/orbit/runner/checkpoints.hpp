@@ -13,7 +13,8 @@
 
 namespace orbit::runner {
 
-// Digests of the checkpoint's files: takes as long as reading them. An error: it changes while it is read; look again later.
+// Digests of the checkpoint's files: takes as long as reading them. An error: it changes while it is read; look again
+// later.
 Result<CheckpointRecord> describe_checkpoint(const std::filesystem::path& artifacts, const std::string& path);
 
 class CheckpointScanner {

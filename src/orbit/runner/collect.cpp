@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::int64_t size_of(const platform::Fd& fd) {
-  struct stat stat {};
+  struct stat stat{};
   return fstat(fd.get(), &stat) == 0 ? stat.st_size : 0;
 }
 
@@ -42,8 +42,10 @@ Collection collect(const fs::path& directory, const std::vector<std::string>& ou
   out.artifact_count = static_cast<std::int64_t>(manifest->artifacts.size());
   for (const auto& artifact : manifest->artifacts) out.artifact_bytes += artifact.size_bytes;
   const std::string text = bundle::artifact_manifest_text(*manifest);
-  if (const auto written = platform::write_file_durably(directory / "runtime" / "artifacts.json", text, 0644); !written)
-    return failed(written.error());
+  // The directory is synced with result.json, which comes after and names this file's digest.
+  const fs::path file = directory / "runtime" / "artifacts.json";
+  if (const auto written = platform::write_file(file, text, 0644); !written) return failed(written.error());
+  if (const auto synced = platform::sync_file(file); !synced) return failed(synced.error());
   out.artifacts = Sha256::of(text);
   return out;
 }

@@ -1,4 +1,5 @@
-// After the end: the manifest of what the workload made (R14), its expected outputs, the final sizes of the three streams (R12).
+// After the end: the manifest of what the workload made (R14), its expected outputs, the final sizes of the three
+// streams (R12).
 #pragma once
 
 #include <filesystem>

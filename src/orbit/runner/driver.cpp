@@ -126,10 +126,17 @@ void Driver::on_signal() {
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     switch (info.ssi_signo) {
-      case SIGCHLD: look_for_end(); break;
-      case SIGINT: feed(input::StopSeen{"SIGINT"}); break;
-      case SIGTERM: leaving_ = true; break;
-      default: break;  // SIGHUP: the terminal it was started from is gone, which is no news
+      case SIGCHLD:
+        look_for_end();
+        break;
+      case SIGINT:
+        feed(input::StopSeen{"SIGINT"});
+        break;
+      case SIGTERM:
+        leaving_ = true;
+        break;
+      default:
+        break;  // SIGHUP: the terminal it was started from is gone, which is no news
     }
   }
 }
@@ -137,15 +144,21 @@ void Driver::on_signal() {
 void Driver::on_timers() {
   for (const Deadline due : timers_->take(clock_.now().mono)) {
     switch (due) {
-      case Deadline::time_limit: feed(input::TimeLimitReached{}); break;
-      case Deadline::grace: feed(input::GraceOver{}); break;
+      case Deadline::time_limit:
+        feed(input::TimeLimitReached{});
+        break;
+      case Deadline::grace:
+        feed(input::GraceOver{});
+        break;
       case Deadline::scan:
         look_for_stop();
         look_for_end();
         look_for_checkpoints();
         timers_->set(Deadline::scan, in_ms(scan_interval_ms));
         break;
-      case Deadline::audit: sample_usage(); break;
+      case Deadline::audit:
+        sample_usage();
+        break;
       case Deadline::retry:
         if (result_)
           write_result();
@@ -154,7 +167,9 @@ void Driver::on_timers() {
         else
           retry_ms_ = 0;
         break;
-      case Deadline::find: act(decide::runner_action::Find{}); break;
+      case Deadline::find:
+        act(decide::runner_action::Find{});
+        break;
     }
   }
 }

@@ -117,7 +117,8 @@ void Driver::act(const action::Find&) {
   out.exit_code = found->exit.exit_code;
   out.signal = found->exit.signal;
   out.detail = found->detail;
-  log_.say("the workload of the earlier runner: {}{}", json::name_of(out.fate), out.detail.empty() ? "" : ", " + out.detail);
+  log_.say("the workload of the earlier runner: {}{}", json::name_of(out.fate),
+           out.detail.empty() ? "" : ", " + out.detail);
   feed(std::move(out));
 }
 
@@ -190,7 +191,8 @@ void Driver::act(const action::Collect&) {
   const std::vector<std::string> outputs = job_ && state_.workload_started ? job_->outputs : std::vector<std::string>{};
   jobs_->add([this, complete, outputs]() -> Jobs::Done {
     std::vector<std::pair<std::string, Result<CheckpointRecord>>> checkpoints;
-    for (const auto& path : complete) checkpoints.emplace_back(path, describe_checkpoint(directory_ / "artifacts", path));
+    for (const auto& path : complete)
+      checkpoints.emplace_back(path, describe_checkpoint(directory_ / "artifacts", path));
     auto collection = collect(directory_, outputs);
     return [this, checkpoints = std::move(checkpoints), collection = std::move(collection)]() mutable {
       for (auto& [path, record] : checkpoints) {

@@ -16,15 +16,16 @@ std::string home() {
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(16 * 1024);
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr && found->pw_dir != nullptr &&
-      *found->pw_dir == '/')
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr &&
+      found->pw_dir != nullptr && *found->pw_dir == '/')
     return found->pw_dir;
   return "/";
 }
 
 }  // namespace
 
-Result<std::map<std::string, std::string>> workload_environment(const Order& order, const std::filesystem::path& directory) {
+Result<std::map<std::string, std::string>> workload_environment(const Order& order,
+                                                                const std::filesystem::path& directory) {
   std::map<std::string, std::string> out{
       {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"HOME", home()},

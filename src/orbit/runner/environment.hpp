@@ -11,6 +11,7 @@
 namespace orbit::runner {
 
 // `invalid_argument` naming the variable when the order's runtime_env holds one that is not allowed (ORBIT_*, no name).
-Result<std::map<std::string, std::string>> workload_environment(const Order& order, const std::filesystem::path& directory);
+Result<std::map<std::string, std::string>> workload_environment(const Order& order,
+                                                                const std::filesystem::path& directory);
 
 }  // namespace orbit::runner

@@ -1,4 +1,5 @@
-// runtime/execution.log: what the runner did, in words for people (R12). Never a reason to fail: a line that cannot be written is lost.
+// runtime/execution.log: what the runner did, in words for people (R12). Never a reason to fail: a line that cannot be
+// written is lost.
 #pragma once
 
 #include <fmt/format.h>

@@ -85,8 +85,10 @@ Result<std::string> output_of(const platform::SpawnRequest& request, int time_li
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!complete)
-    return fail(ErrorCode::unavailable, fmt::format("gave no answer within {} s", time_limit_ms / 1000), request.argv[0]);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(ErrorCode::io, "ended with an error", request.argv[0]);
+    return fail(ErrorCode::unavailable, fmt::format("gave no answer within {} s", time_limit_ms / 1000),
+                request.argv[0]);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return fail(ErrorCode::io, "ended with an error", request.argv[0]);
   return out;
 }
 
@@ -94,8 +96,9 @@ std::optional<std::string> find_program(const std::string& name, const std::stri
   for (const auto& directory : split(path, ':')) {
     if (directory.empty() || directory.front() != '/') continue;
     const std::string candidate = directory + "/" + name;
-    struct stat stat {};
-    if (::stat(candidate.c_str(), &stat) == 0 && S_ISREG(stat.st_mode) && access(candidate.c_str(), X_OK) == 0) return candidate;
+    struct stat stat{};
+    if (::stat(candidate.c_str(), &stat) == 0 && S_ISREG(stat.st_mode) && access(candidate.c_str(), X_OK) == 0)
+      return candidate;
   }
   return std::nullopt;
 }
@@ -142,7 +145,8 @@ std::optional<std::string> cuda_version(const fs::path& root) {
 Gpus gpus(const fs::path& root) {
   Gpus out;
   std::error_code error;
-  for (fs::directory_iterator it(root / "proc/driver/nvidia/gpus", error), end; !error && it != end; it.increment(error)) {
+  for (fs::directory_iterator it(root / "proc/driver/nvidia/gpus", error), end; !error && it != end;
+       it.increment(error)) {
     ++out.count;
     const auto text = text_of(it->path() / "information");
     if (!text) continue;
@@ -166,8 +170,8 @@ Gpus gpus(const fs::path& root) {
   return out;
 }
 
-Result<PythonFacts> python_facts(const std::map<std::string, std::string>& environment, const std::vector<std::string>& packages,
-                                 int time_limit_ms) {
+Result<PythonFacts> python_facts(const std::map<std::string, std::string>& environment,
+                                 const std::vector<std::string>& packages, int time_limit_ms) {
   const auto path = environment.find("PATH");
   const auto program = find_program("python3", path == environment.end() ? "" : path->second);
   if (!program)

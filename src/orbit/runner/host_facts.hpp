@@ -1,4 +1,5 @@
-// What is installed on this machine, as the workload will see it. Only read, never loaded: no driver library, no import of a framework.
+// What is installed on this machine, as the workload will see it. Only read, never loaded: no driver library, no import
+// of a framework.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +28,9 @@ struct PythonFacts {
   std::string version;
   std::map<std::string, std::string> packages;  // of those asked for; missing ones are not in it
 };
-// Asks the interpreter that the PATH of `environment` finds, by distribution metadata, within time_limit_ms. `not_found`: there is none.
-Result<PythonFacts> python_facts(const std::map<std::string, std::string>& environment, const std::vector<std::string>& packages,
-                                 int time_limit_ms);
+// Asks the interpreter that the PATH of `environment` finds, by distribution metadata, within time_limit_ms.
+// `not_found`: there is none.
+Result<PythonFacts> python_facts(const std::map<std::string, std::string>& environment,
+                                 const std::vector<std::string>& packages, int time_limit_ms);
 
 }  // namespace orbit::runner

@@ -14,7 +14,9 @@ Result<std::unique_ptr<Jobs>> Jobs::make() {
   return jobs;
 }
 
-Jobs::~Jobs() { quiesce(); }
+Jobs::~Jobs() {
+  quiesce();
+}
 
 void Jobs::add(Work work) {
   {

@@ -1,5 +1,5 @@
-// Long work (digests, prechecks) beside the supervision loop: one thread, made when there is work, gone when there is none: the runner is
-// single-threaded when it forks.
+// Long work (digests, prechecks) beside the supervision loop: one thread, made when there is work, gone when there is
+// none: the runner is single-threaded when it forks.
 #pragma once
 
 #include <deque>

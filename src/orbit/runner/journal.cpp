@@ -26,7 +26,8 @@ Result<Journal> Journal::open(const std::filesystem::path& runtime) {
   std::size_t good = 0;
   for (std::size_t end = 0; (end = bytes.find('\n', good)) != std::string::npos; good = end + 1) {
     auto record = json::decode<JournalRecord>(std::string_view(bytes).substr(good, end - good), json::From::ours);
-    // After a crash of the machine the unsynced end may be anything; from the first line on that is no next record, nothing can be believed.
+    // After a crash of the machine the unsynced end may be anything; from the first line on that is no next record,
+    // nothing can be believed.
     if (!record || record->seq != journal.last_seq_ + 1) break;
     journal.last_seq_ = record->seq;
     journal.past_.push_back(std::move(*record));
@@ -34,7 +35,8 @@ Result<Journal> Journal::open(const std::filesystem::path& runtime) {
   journal.size_bytes_ = static_cast<std::int64_t>(good);
   journal.cut_bytes_ = static_cast<std::int64_t>(bytes.size() - good);
 
-  journal.fd_ = platform::Fd(::open(journal.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  journal.fd_ =
+      platform::Fd(::open(journal.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!journal.fd_) return fail_errno(errno, "cannot be opened", journal.path_.string());
   if (journal.cut_bytes_ > 0 && ftruncate(journal.fd_.get(), journal.size_bytes_) != 0)
     return fail_errno(errno, "its torn end cannot be cut off", journal.path_.string());

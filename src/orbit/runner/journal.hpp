@@ -1,5 +1,5 @@
-// runtime/journal.jsonl: append-only, one record a line. What cannot be written now (a full disk) is kept and written as soon as it can be:
-// supervision goes on meanwhile.
+// runtime/journal.jsonl: append-only, one record a line. What cannot be written now (a full disk) is kept and written
+// as soon as it can be: supervision goes on meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,8 @@ class Prechecks {
   }
 
  private:
-  void item(std::string check, bool ok, std::string wanted, std::string found, Reason reason = Reason::precheck_failed) {
+  void item(std::string check, bool ok, std::string wanted, std::string found,
+            Reason reason = Reason::precheck_failed) {
     if (!ok && !out_.failed) {
       out_.failed = reason;
       out_.detail = fmt::format("{}: wanted {}, found {}", check, wanted, found);
@@ -81,12 +82,13 @@ class Prechecks {
   void entry(const std::string& path, const std::string& check) {
     const std::string wanted = path + ", executable";
     if (auto good = bundle::check_path(path, check); !good) return item(check, false, wanted, good.error().text());
-    struct stat stat {};
+    struct stat stat{};
     const fs::path file = request_.directory / path;
     if (lstat(file.c_str(), &stat) != 0) return item(check, false, wanted, "missing");
     if (!S_ISREG(stat.st_mode)) return item(check, false, wanted, "not a regular file");
     if (access(file.c_str(), X_OK) != 0)
-      return item(check, false, wanted, fmt::format("mode {:04o}: not executable; chmod +x it in the source", stat.st_mode & 07777));
+      return item(check, false, wanted,
+                  fmt::format("mode {:04o}: not executable; chmod +x it in the source", stat.st_mode & 07777));
     item(check, true, wanted, wanted);
   }
 
@@ -100,8 +102,9 @@ class Prechecks {
     const std::string seen = fmt::format("{} with digest {}", data.path, found->sha256.hex());
     const bool same = found->sha256 == data.sha256;
     item(check, same, wanted,
-         same ? seen : fmt::format("{} ({} files, {} bytes; submitted: {} files, {} bytes)", seen, found->files, found->size_bytes,
-                                   data.files, data.size_bytes),
+         same ? seen
+              : fmt::format("{} ({} files, {} bytes; submitted: {} files, {} bytes)", seen, found->files,
+                            found->size_bytes, data.files, data.size_bytes),
          Reason::dataset_changed);
   }
 
@@ -124,7 +127,8 @@ class Prechecks {
   }
 
   void launch_mode() {
-    if (request_.launcher == nullptr) return item("launch mode", false, "one that is supported", request_.launcher_error);
+    if (request_.launcher == nullptr)
+      return item("launch mode", false, "one that is supported", request_.launcher_error);
     for (auto& each : request_.launcher->precheck(request_.order))
       item(std::move(each.check), each.ok, std::move(each.wanted), std::move(each.found));
   }
@@ -141,7 +145,8 @@ class Prechecks {
     cpu_set_t set;
     CPU_ZERO(&set);
     // More processors than the set has room for: ask the system instead.
-    const std::int64_t found = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    const std::int64_t found =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     item("processors", found >= *request_.order.resources.cpus, std::to_string(*request_.order.resources.cpus),
          std::to_string(found));
   }
@@ -157,8 +162,9 @@ class Prechecks {
     const Order& order = request_.order;
     if (order.resources.gpus == 0 && order.gpu_uuids.empty()) return;
     const Gpus found = gpus(request_.machine_root);
-    const std::int32_t visible = order.gpu_uuids.empty() ? found.count
-                                                         : std::min(found.count, static_cast<std::int32_t>(order.gpu_uuids.size()));
+    const std::int32_t visible = order.gpu_uuids.empty()
+                                     ? found.count
+                                     : std::min(found.count, static_cast<std::int32_t>(order.gpu_uuids.size()));
     item("GPUs", visible >= order.resources.gpus, std::to_string(order.resources.gpus), std::to_string(visible));
     if (found.uuids.empty()) return;  // the driver does not tell here
     for (const auto& uuid : order.gpu_uuids)
@@ -166,7 +172,8 @@ class Prechecks {
            "GPUs here: " + join(found.uuids, ", "));
   }
 
-  void version(const std::string& check, const std::optional<std::string>& wanted, const std::optional<std::string>& found) {
+  void version(const std::string& check, const std::optional<std::string>& wanted,
+               const std::optional<std::string>& found) {
     if (!wanted) return;
     if (!found) return item(check, false, *wanted, "none", Reason::environment_mismatch);
     if (*wanted == "any") return item(check, true, *wanted, *found);
@@ -183,7 +190,8 @@ class Prechecks {
     std::vector<std::string> names;
     for (const auto& [name, wanted] : profile.packages) names.push_back(name);
     const auto facts = python_facts(environment_, names, request_.python_limit_ms);
-    if (!facts) return item("python", false, profile.python.value_or("any"), facts.error().text(), Reason::environment_mismatch);
+    if (!facts)
+      return item("python", false, profile.python.value_or("any"), facts.error().text(), Reason::environment_mismatch);
     version("python", profile.python.value_or("any"), facts->version);
     for (const auto& [name, wanted] : profile.packages) {
       const auto found = facts->packages.find(name);
@@ -198,6 +206,8 @@ class Prechecks {
 
 }  // namespace
 
-PrecheckOutcome run_prechecks(const PrecheckRequest& request) { return Prechecks(request).run(); }
+PrecheckOutcome run_prechecks(const PrecheckRequest& request) {
+  return Prechecks(request).run();
+}
 
 }  // namespace orbit::runner

@@ -28,8 +28,8 @@ bool has_result(const fs::path& runtime, const Order& order) {
   return result && result->attempt == order.attempt;
 }
 
-// A runner killed in the instant in which it forks leaves children that hold its lock until they notice, a few milliseconds later. Taken for a
-// living runner, they would leave the bundle to nobody.
+// A runner killed in the instant in which it forks leaves children that hold its lock until they notice, a few
+// milliseconds later. Taken for a living runner, they would leave the bundle to nobody.
 Result<platform::FileLock> acquire(const fs::path& path) {
   constexpr int tries = 20;
   constexpr long pause_ns = 25'000'000;

@@ -38,8 +38,8 @@ std::vector<Deadline> Timers::take(MonoTime now) {
 void Timers::arm() {
   itimerspec spec{};
   if (!due_.empty()) {
-    const auto first = std::min_element(due_.begin(), due_.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto first =
+        std::min_element(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     // Zero would disarm it.
     const std::int64_t at_ms = std::max<std::int64_t>(first->second.ms, 1);
     spec.it_value.tv_sec = at_ms / 1000;

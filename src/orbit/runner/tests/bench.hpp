@@ -164,9 +164,7 @@ class Bench {
     return record ? *record : launch::WorkloadRecord{};
   }
   bool workload_started() const { return find(JournalKind::workload_started).has_value(); }
-  std::size_t living() const {
-    return platform::ProcessTree::for_attempt(order.attempt).members({getpid()}).size();
-  }
+  std::size_t living() const { return platform::ProcessTree::for_attempt(order.attempt).members({getpid()}).size(); }
 
   fs::path dir;
   Order order;

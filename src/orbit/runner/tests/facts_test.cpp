@@ -23,9 +23,11 @@ TEST_F(Facts, N2_NothingInstalledIsNothingKnown) {
 }
 
 TEST_F(Facts, N2_VersionsAsTheSystemWritesThem) {
-  put(root / "etc/os-release", "NAME=\"Ubuntu\"\nVERSION_ID=\"20.04\"\nVERSION_CODENAME=focal\nID=ubuntu\nID_LIKE=debian\n");
+  put(root / "etc/os-release",
+      "NAME=\"Ubuntu\"\nVERSION_ID=\"20.04\"\nVERSION_CODENAME=focal\nID=ubuntu\nID_LIKE=debian\n");
   put(root / "proc/driver/nvidia/version",
-      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release Build  (archive@host)\nGCC version:  gcc version 12.2.0 (Debian)\n");
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release Build  (archive@host)\nGCC "
+      "version:  gcc version 12.2.0 (Debian)\n");
   put(root / "usr/local/cuda/version.json", R"({"cuda": {"name": "CUDA SDK", "version": "12.1.1"}})");
   EXPECT_EQ(os_version(root), "ubuntu 20.04");
   EXPECT_EQ(driver_version(root), "535.104.05");
@@ -62,7 +64,8 @@ TEST_F(Facts, N3_PythonIsAskedWithinALimit) {
   EXPECT_EQ(python_facts({{"PATH", root.string()}}, {}, 5000).error().code, ErrorCode::io);
   put(root / "python3", "#!/bin/sh\nexit 3\n", 0755);
   EXPECT_EQ(python_facts({{"PATH", root.string()}}, {}, 5000).error().code, ErrorCode::io);
-  put(root / "python3", "#!/bin/sh\necho '{\"version\": \"3.10.9\", \"packages\": {\"torch\": \"2.1.0+cu118\"}}'\n", 0755);
+  put(root / "python3", "#!/bin/sh\necho '{\"version\": \"3.10.9\", \"packages\": {\"torch\": \"2.1.0+cu118\"}}'\n",
+      0755);
   const auto facts = python_facts({{"PATH", root.string()}}, {"torch", "jax"}, 5000);
   ASSERT_TRUE(facts) << facts.error().text();
   EXPECT_EQ(facts->version, "3.10.9");
@@ -93,8 +96,11 @@ TEST(WorkloadEnvironment, R8_ResumeIsAnAbsolutePath) {
 }
 
 TEST(WorkloadEnvironment, X4_HostileVariables) {
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"", "x"}, {"A=B", "x"}, {std::string("A\0B", 3), "x"}, {"A", std::string("x\0y", 3)}, {"ORBIT_RUN_ID", "x"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"", "x"},
+                                                                                    {"A=B", "x"},
+                                                                                    {std::string("A\0B", 3), "x"},
+                                                                                    {"A", std::string("x\0y", 3)},
+                                                                                    {"ORBIT_RUN_ID", "x"}}) {
     Order order = an_order();
     order.runtime_env = {{name, value}};
     const auto made = workload_environment(order, "/b");
@@ -112,15 +118,15 @@ TEST_F(Facts, X5_JournalIsCutAtItsFirstBrokenLine) {
   const std::string second = json::encode(record) + "\n";
   record.seq = 4;
   const std::string gap = json::encode(record) + "\n";
-  for (const auto& [bytes, good] : std::vector<std::pair<std::string, std::string>>{
-           {"", ""},
-           {first, first},
-           {first + second, first + second},
-           {first + second.substr(0, second.size() - 1), first},
-           {first + "garbage\n" + second, first},
-           {first + gap, first},
-           {first + std::string(100, '\0'), first},
-           {second, ""}}) {
+  for (const auto& [bytes, good] :
+       std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                        {first, first},
+                                                        {first + second, first + second},
+                                                        {first + second.substr(0, second.size() - 1), first},
+                                                        {first + "garbage\n" + second, first},
+                                                        {first + gap, first},
+                                                        {first + std::string(100, '\0'), first},
+                                                        {second, ""}}) {
     put(root / "journal.jsonl", bytes);
     auto journal = Journal::open(root);
     ASSERT_TRUE(journal);

@@ -12,7 +12,9 @@ TEST(Runner, R10_R14_SuccessWithArtifacts) {
   Bench bench;
   bench.job.params = {{"rate", "1.0"}, {"name", "\"a\\\"b\""}};
   bench.job.outputs = {"model.bin"};
-  bench.make("echo hello; echo oops >&2; printf weights >artifacts/model.bin; cat \"$ORBIT_PARAMS_FILE\" >artifacts/params; ln -s /etc/passwd artifacts/link");
+  bench.make(
+      "echo hello; echo oops >&2; printf weights >artifacts/model.bin; cat \"$ORBIT_PARAMS_FILE\" >artifacts/params; "
+      "ln -s /etc/passwd artifacts/link");
   ASSERT_EQ(bench.run(), 0);
   const auto result = bench.result();
   EXPECT_TRUE(result.workload_started);
@@ -44,9 +46,9 @@ TEST(Runner, R10_R14_SuccessWithArtifacts) {
 
   std::vector<JournalKind> kinds;
   for (const auto& record : bench.journal()) kinds.push_back(record.kind);
-  EXPECT_EQ(kinds, (std::vector{JournalKind::runner_started, JournalKind::precheck_passed, JournalKind::workload_launching,
-                                JournalKind::workload_started, JournalKind::workload_ended, JournalKind::collected,
-                                JournalKind::finished}));
+  EXPECT_EQ(kinds, (std::vector{JournalKind::runner_started, JournalKind::precheck_passed,
+                                JournalKind::workload_launching, JournalKind::workload_started,
+                                JournalKind::workload_ended, JournalKind::collected, JournalKind::finished}));
   EXPECT_TRUE(bench.has("runtime/precheck.json"));
   EXPECT_NE(slurp(bench.dir / "runtime/audit.jsonl"), "");
   EXPECT_EQ(bench.living(), 0U);
@@ -55,7 +57,11 @@ TEST(Runner, R10_R14_SuccessWithArtifacts) {
 TEST(Runner, R10_ExitCodeAndSignal) {
   for (const auto& [script, exit_code, signal] :
        std::vector<std::tuple<std::string, std::optional<std::int32_t>, std::optional<std::int32_t>>>{
-           {"exit 7", 7, {}}, {"exit 125", 125, {}}, {"exit 127", 127, {}}, {"kill -SEGV $$", {}, SIGSEGV}, {"kill -9 $$", {}, SIGKILL}}) {
+           {"exit 7", 7, {}},
+           {"exit 125", 125, {}},
+           {"exit 127", 127, {}},
+           {"kill -SEGV $$", {}, SIGSEGV},
+           {"kill -9 $$", {}, SIGKILL}}) {
     Bench bench;
     bench.make(script);
     ASSERT_EQ(bench.run(), 0) << script;

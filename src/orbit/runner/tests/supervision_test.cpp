@@ -194,7 +194,9 @@ TEST(Supervision, R10_KeeperKilledAloneStillProvesTheExit) {
 TEST(Supervision, R10_AdopterCarriesOutAStopAskedForBeforeTheRunnerDied) {
   Bench bench;
   bench.order.stop_grace_s = 60;
-  bench.make("trap '' TERM; touch artifacts/ready; while [ ! -e artifacts/untrap ]; do sleep 0.02; done; trap - TERM; while :; do sleep 0.02; done");
+  bench.make(
+      "trap '' TERM; touch artifacts/ready; while [ ! -e artifacts/untrap ]; do sleep 0.02; done; trap - TERM; while "
+      ":; do sleep 0.02; done");
   const pid_t runner = bench.start();
   ASSERT_TRUE(eventually([&] { return bench.has("artifacts/ready"); }));
   bench.stop("ada");
@@ -249,8 +251,9 @@ TEST(Supervision, R9_IntentWithoutStartIsLaunchedOnceWhenProvenNeverStarted) {
   bench.make("echo x >>artifacts/count");
   auto started = past(1, JournalKind::runner_started);
   started.process = ProcessIdentity{1, 1, *platform::boot_id()};
-  put(bench.dir / "runtime/journal.jsonl", json::encode(started) + "\n" + json::encode(past(2, JournalKind::precheck_passed)) +
-                                               "\n" + json::encode(past(3, JournalKind::workload_launching)) + "\n");
+  put(bench.dir / "runtime/journal.jsonl", json::encode(started) + "\n" +
+                                               json::encode(past(2, JournalKind::precheck_passed)) + "\n" +
+                                               json::encode(past(3, JournalKind::workload_launching)) + "\n");
   ASSERT_EQ(bench.run(), 0);
   EXPECT_EQ(bench.result().exit_code, 0);
   EXPECT_EQ(slurp(bench.dir / "artifacts/count"), "x\n");
@@ -261,8 +264,9 @@ TEST(Supervision, R9_IntentBeforeARebootIsNeverStartedAgain) {
   bench.make("echo x >>artifacts/count");
   auto started = past(1, JournalKind::runner_started);
   started.process = ProcessIdentity{1, 1, "00000000-0000-0000-0000-000000000000"};
-  put(bench.dir / "runtime/journal.jsonl", json::encode(started) + "\n" + json::encode(past(2, JournalKind::precheck_passed)) +
-                                               "\n" + json::encode(past(3, JournalKind::workload_launching)) + "\n");
+  put(bench.dir / "runtime/journal.jsonl", json::encode(started) + "\n" +
+                                               json::encode(past(2, JournalKind::precheck_passed)) + "\n" +
+                                               json::encode(past(3, JournalKind::workload_launching)) + "\n");
   ASSERT_EQ(bench.run(), 0);
   EXPECT_TRUE(bench.result().workload_started);
   EXPECT_FALSE(bench.result().exit_code);
