@@ -10,8 +10,8 @@ namespace orbit::bundle {
 namespace {
 
 TEST(CheckPath, AcceptsWhatCanBeFrozen) {
-  for (const char* path : {"a", "inputs/code/train.py", "ünïcode/文件.txt", "with space", "-dash", ".hidden",
-                                 "...", "a..b", "$HOME", "'q\""})
+  for (const char* path : {"a", "inputs/code/train.py", "ünïcode/文件.txt", "with space", "-dash", ".hidden", "...",
+                           "a..b", "$HOME", "'q\""})
     EXPECT_TRUE(check_path(path, "path")) << path << ": " << error_of(check_path(path, "path"));
 }
 
@@ -19,28 +19,28 @@ TEST(CheckPath, AcceptsWhatCanBeFrozen) {
 TEST(CheckPath, X4RefusesWhatClimbsHidesOrConfuses) {
   const std::string nul("a\0b", 3);
   for (const std::string& path : {std::string(""),
-                                 std::string("/"),
-                                 std::string("/etc/passwd"),
-                                 std::string(".."),
-                                 std::string("../a"),
-                                 std::string("a/.."),
-                                 std::string("a/../b"),
-                                 std::string("."),
-                                 std::string("./a"),
-                                 std::string("a/./b"),
-                                 std::string("a//b"),
-                                 std::string("a/"),
-                                 std::string("a\\b"),
-                                 std::string("..\\a"),
-                                 std::string("a\nb"),
-                                 std::string("a\tb"),
-                                 std::string("a\x7f"),
-                                 std::string("a\xc2\x85z"),
-                                 std::string("\xff\xfe"),
-                                 std::string("a\xc0\xaf"),
-                                 nul,
-                                 std::string(256, 'n'),
-                                 std::string("a/") + std::string(256, 'n')}) {
+                                  std::string("/"),
+                                  std::string("/etc/passwd"),
+                                  std::string(".."),
+                                  std::string("../a"),
+                                  std::string("a/.."),
+                                  std::string("a/../b"),
+                                  std::string("."),
+                                  std::string("./a"),
+                                  std::string("a/./b"),
+                                  std::string("a//b"),
+                                  std::string("a/"),
+                                  std::string("a\\b"),
+                                  std::string("..\\a"),
+                                  std::string("a\nb"),
+                                  std::string("a\tb"),
+                                  std::string("a\x7f"),
+                                  std::string("a\xc2\x85z"),
+                                  std::string("\xff\xfe"),
+                                  std::string("a\xc0\xaf"),
+                                  nul,
+                                  std::string(256, 'n'),
+                                  std::string("a/") + std::string(256, 'n')}) {
     const auto checked = check_path(path, "the.field");
     ASSERT_FALSE(checked) << printable(path);
     EXPECT_EQ(checked.error().code, ErrorCode::invalid_argument);

@@ -7,7 +7,7 @@ namespace {
 
 class Materialise : public TempTest {
  protected:
-  Materialise() : blobs_(at("blobs")) {
+  Materialise() : TempTest(fast_directory()), blobs_(at("blobs")) {
     const std::string big(200'000, 'b');
     const std::map<std::string, std::pair<std::string, bool>> contents{{"inputs/code/train.py", {"#!/bin/sh\n", true}},
                                                                        {"inputs/code/pkg/a.py", {"a", false}},
