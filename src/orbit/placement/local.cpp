@@ -254,8 +254,21 @@ Result<void> LocalPlacement::stop(const std::string& handle, const StopOrder& or
     if (!present(order_file)) return {};  // whoever writes the order now finds it
   }
   const fs::path file = directory / "runtime" / "stop.json";
-  if (present(file)) return {};
-  return platform::write_file_durably(file, text, 0644);
+  if (!present(file)) ORBIT_TRY(platform::write_file_durably(file, text, 0644));
+  return make_obeyed(directory);
+}
+
+// A stop order that nobody reads ends nothing: where the runner is dead and the workload may live, one more runner sees
+// to it.
+Result<void> LocalPlacement::make_obeyed(const fs::path& directory) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (starting_.contains(directory.filename().string())) return {};  // its runner will find the order
+  }
+  if (present(directory / "runtime" / "result.json")) return {};
+  ORBIT_TRY_ASSIGN(const bool lives, runner_lives(directory));
+  if (lives) return {};
+  return spawn_runner(directory);
 }
 
 Result<std::string> LocalPlacement::read_log(const std::string& handle, Stream stream, std::int64_t offset,

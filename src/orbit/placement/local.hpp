@@ -45,6 +45,7 @@ class LocalPlacement : public Placement {
   Result<void> bring_checkpoint(const std::filesystem::path& directory, const ResumeFrom& resume) const;
   Result<void> start_alone(const std::filesystem::path& directory, const StartRequest& request);
   Result<void> spawn_runner(const std::filesystem::path& directory);
+  Result<void> make_obeyed(const std::filesystem::path& directory);
   // Where a stop waits that came before there was an order.
   std::filesystem::path early_stop(const std::filesystem::path& directory) const;
   Result<bool> runner_lives(const std::filesystem::path& directory);

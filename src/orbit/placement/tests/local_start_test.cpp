@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fixture.hpp"
+#include "orbit/platform/process.hpp"
 
 namespace orbit::placement {
 namespace {
@@ -113,6 +114,21 @@ TEST_F(LocalPlacementTest, R10_a_stop_ends_the_workload) {
   const auto result = wait_for_result(handle);
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->stop_requested);
+}
+
+TEST_F(LocalPlacementTest, R10_a_stop_ends_a_workload_whose_runner_is_dead) {
+  const std::string handle = start(request_for(new_attempt(), make_bundle("exec sleep 1000\n")));
+  ASSERT_TRUE(wait_for([&] { return !journal(handle, JournalKind::workload_started).empty(); }));
+  const auto workload = journal(handle, JournalKind::workload_started).at(0).process;
+  ASSERT_TRUE(workload);
+  ASSERT_EQ(::kill(journal(handle, JournalKind::runner_started).at(0).process.value().pid, SIGKILL), 0);
+  ASSERT_TRUE(wait_for([&] { return must(placement_->observe(handle, 0)).runner == RunnerLiveness::dead; }));
+  ASSERT_TRUE(platform::is_alive(*workload));
+  ASSERT_OK(placement_->stop(handle, StopOrder{"ada", clock_.now().wall}));
+  const auto result = wait_for_result(handle);
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->stop_requested);
+  EXPECT_FALSE(platform::is_alive(*workload));
 }
 
 TEST_F(LocalPlacementTest, R9_a_stop_that_comes_before_the_start_is_not_lost) {
