@@ -21,7 +21,7 @@ Result<std::unique_ptr<Api>> Api::open(Connection connection) {
   auto client = net::HttpClient::connect(connection.server);
   if (!client) {
     Error error = std::move(client).error();
-    if (error.code == ErrorCode::unavailable && error.hint.empty())
+    if (error.code == ErrorCode::unavailable)
       error.hint = "is the server running? orbit server --data DIR; or name another one with --server URL";
     if (error.field.empty()) error.field = connection.server;
     return fail(std::move(error));

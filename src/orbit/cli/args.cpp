@@ -51,7 +51,7 @@ void store(const Argument& argument, const std::vector<std::string>& values, std
              argument.target);
 }
 
-void declare(::CLI::App& app, const Argument& argument, bool positional, std::optional<Error>& error) {
+void declare(::CLI::App& app, const Argument& argument, std::optional<Error>& error) {
   if (argument.is_flag()) {
     app.add_flag_function(argument.names, [&argument](std::int64_t) { *std::get<bool*>(argument.target) = true; });
     return;
@@ -60,10 +60,8 @@ void declare(::CLI::App& app, const Argument& argument, bool positional, std::op
     store(argument, values, error);
     return true;
   });
-  if (std::holds_alternative<std::vector<std::string>*>(argument.target)) {
+  if (std::holds_alternative<std::vector<std::string>*>(argument.target))
     option->multi_option_policy(::CLI::MultiOptionPolicy::TakeAll);
-    if (positional) option->expected(1, 100'000);
-  }
   if (argument.required) option->required();
 }
 
@@ -100,28 +98,39 @@ Result<void> parse_leaf(const Command& command, const std::vector<Argument>& glo
   ::CLI::App app;
   app.set_help_flag();
   std::optional<Error> error;
-  for (const Argument& argument : globals) declare(app, argument, false, error);
-  for (const Argument& argument : command.options()) declare(app, argument, false, error);
-  for (const Argument& argument : command.positionals()) declare(app, argument, true, error);
+  for (const Argument& argument : globals) declare(app, argument, error);
+  for (const Argument& argument : command.options()) declare(app, argument, error);
+  const Argument* open_end = nullptr;  // CLI11 would take "[a,b]" apart there: what is left over is taken by ourselves
+  for (const Argument& argument : command.positionals()) {
+    if (std::holds_alternative<std::vector<std::string>*>(argument.target))
+      open_end = &argument;
+    else
+      declare(app, argument, error);
+  }
+  app.allow_extras();
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
     app.parse(std::move(arguments));
-  } catch (const ::CLI::ExtrasError&) {
-    const std::vector<std::string> extra = app.remaining();
-    const std::string first = extra.empty() ? std::string() : extra.front();
-    if (first.size() > 1 && first[0] == '-') return unknown_flag(command, globals, first);
-    return usage(fmt::format("'{}' is one argument too many", to_valid_utf8(first.substr(0, 80))), {},
-                 see_help(command));
   } catch (const ::CLI::RequiredError&) {
     for (const auto* list : {&command.positionals(), &command.options()})
       for (const Argument& argument : *list)
-        if (argument.required && app.get_option(longest_spelling(argument))->count() == 0)
+        if (argument.required && &argument != open_end && app.get_option(longest_spelling(argument))->count() == 0)
           return usage("is missing", longest_spelling(argument), see_help(command));
     return usage("an argument is missing", {}, see_help(command));
   } catch (const ::CLI::ArgumentMismatch& mismatch) {
     return usage(mismatch.what(), {}, see_help(command));
   } catch (const ::CLI::ParseError& other) {
     return usage(other.what(), {}, see_help(command));
+  }
+  std::vector<std::string> extra = app.remaining();
+  for (const std::string& word : extra)
+    if (word.size() > 1 && word[0] == '-') return unknown_flag(command, globals, word);
+  if (open_end != nullptr) {
+    if (open_end->required && extra.empty()) return usage("is missing", open_end->names, see_help(command));
+    store(*open_end, extra, error);
+  } else if (!extra.empty()) {
+    return usage(fmt::format("'{}' is one argument too many", to_valid_utf8(extra.front().substr(0, 80))), {},
+                 see_help(command));
   }
   if (error) return fail(std::move(*error));
   return {};

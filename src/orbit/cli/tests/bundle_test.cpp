@@ -34,7 +34,7 @@ struct BundleTest : testing::Test {
   void SetUp() override {
     write("project/run.yaml",
           "project: digits\ntask: training\ncode: {entry: train.py}\nparams: {lr: 0.10}\n"
-          "inputs: {dataset: data.csv, output: model.bin}\nenvironment: {any: true}\nresources: {time_limit: 5m}\n");
+          "inputs: {dataset: data.csv, output: model.bin}\nenvironment: any\nresources: {time_limit: 5m}\n");
     write("project/train.py", "#!/usr/bin/env python3\n", 0755);
     write("project/data.csv", "1,2\n");
   }

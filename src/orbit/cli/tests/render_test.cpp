@@ -75,7 +75,7 @@ TEST(FieldsText, LeavesEmptyOnesOut) {
 }
 
 TEST(ProgressLine, NeverWiderThanTheTerminal) {
-  EXPECT_EQ(progress_line("uploading", 512, 1024, 60), "uploading  [########--------]   50 %  512 B of 1.0 KiB");
+  EXPECT_EQ(progress_line("uploading", 512, 1024, 60), "uploading  [##########-----------]   50 %  512 B of 1.0 KiB");
   for (int width = 10; width < 200; ++width)
     for (const std::int64_t done : {0, 700, 1024, 5000})
       EXPECT_LT(display_width(progress_line("uploading", done, 1024, width)),

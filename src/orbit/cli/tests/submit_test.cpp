@@ -50,7 +50,7 @@ inputs:
   output: model.bin
 resources:
   cpus: 1
-environment: {any: true}
+environment: any
 tags: [cpu]
 )";
 
@@ -325,7 +325,9 @@ TEST_F(SubmitTest, U2FollowExitsByTheRunsEnd) {
     EXPECT_EQ(*code, state == AttemptState::succeeded ? 0 : 1);
     EXPECT_EQ(test.out.str(), "hello\n");  // stdout is the run's alone
     EXPECT_THAT(test.err.str(), HasSubstr(fmt::format("attempt 1 is {}", json::name_of(state))));
-    if (state == AttemptState::failed) EXPECT_THAT(test.err.str(), HasSubstr("exit_nonzero, exit code 3"));
+    if (state == AttemptState::failed) {
+      EXPECT_THAT(test.err.str(), HasSubstr("exit_nonzero, exit code 3"));
+    }
   }
 }
 

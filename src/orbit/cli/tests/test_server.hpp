@@ -57,6 +57,7 @@ inline net::Route route(net::Method method, std::string pattern, net::Handler ha
   out.pattern = std::move(pattern);
   out.options.body = body;
   out.options.max_body_bytes = 64 << 20;
+  out.guard = [](net::Request&) { return std::optional<net::Response>(); };
   out.handler = std::move(handler);
   return out;
 }
