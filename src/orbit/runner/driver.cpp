@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "orbit/base/json.hpp"
+#include "orbit/base/text.hpp"
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/platform/process.hpp"
 #include "orbit/runner/audit.hpp"
@@ -256,6 +257,8 @@ void Driver::make_scanner() {
 }
 
 void Driver::act(decide::runner_action::Append action) {
+  // Error messages name files, and those are the workload's: a journal line stays JSON whatever they are called.
+  if (action.record.detail) action.record.detail = to_valid_utf8(*action.record.detail);
   log_.line(in_words(action.record));
   journal_.append(std::move(action.record));
   sync_error_.reset();

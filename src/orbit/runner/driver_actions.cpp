@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "orbit/base/json.hpp"
+#include "orbit/base/text.hpp"
 #include "orbit/platform/process.hpp"
 #include "orbit/runner/audit.hpp"
 #include "orbit/runner/collect.hpp"
@@ -224,6 +225,8 @@ void Driver::act(const action::Collect&) {
 
 void Driver::act(action::WriteResult written) {
   result_ = std::move(written.result);
+  result_->detail = to_valid_utf8(result_->detail);
+  if (result_->collect_error) result_->collect_error = to_valid_utf8(*result_->collect_error);
   write_result();
 }
 

@@ -1,4 +1,5 @@
 #include "bench.hpp"
+#include "orbit/base/text.hpp"
 
 namespace orbit::runner {
 namespace {
@@ -293,6 +294,31 @@ TEST(Runner, R12_HundredMegabytesOfOutput) {
   ASSERT_EQ(bench.run(), 0);
   EXPECT_EQ(bench.result().exit_code, 0);
   EXPECT_EQ(bench.result().log_sizes_bytes.at("stdout"), 104'857'600);
+}
+
+TEST(Runner, X4_HostileNamesLeaveTheFilesReadable) {
+  Bench bench;
+  // An unreadable bundle file with a name that is no UTF-8, found by the digest check; and artifacts of every kind.
+  bench.make(
+      "cd artifacts; : >\"$(printf 'a\\377b')\"; : >\"$(printf 'new\\nline')\"; mkfifo fifo; ln -s / root; ln -s "
+      "../runtime r");
+  ASSERT_EQ(bench.run(), 0);
+  const auto result = bench.result();
+  EXPECT_EQ(result.exit_code, 0) << slurp(bench.dir / "artifacts/stderr");
+  EXPECT_FALSE(result.collect_error);
+  const auto manifest = bench.artifacts();
+  EXPECT_EQ(manifest.skipped.size(), 3U);
+  EXPECT_EQ(bench.artifact(manifest, "r/lock"), nullptr);
+  EXPECT_TRUE(is_valid_utf8(bench.log()));
+
+  Bench broken;
+  broken.make("touch artifacts/ran");
+  put(broken.dir / "inputs" / "bad\xff\nname", "x");
+  ASSERT_EQ(broken.run(), 0);
+  EXPECT_EQ(broken.result().failed_check, Reason::precheck_failed);
+  EXPECT_TRUE(is_valid_utf8(slurp(broken.dir / "runtime/result.json")));
+  EXPECT_TRUE(is_valid_utf8(slurp(broken.dir / "runtime/journal.jsonl")));
+  EXPECT_TRUE(broken.find(JournalKind::precheck_failed));
 }
 
 TEST(Runner, X5_TornJournalTailIsCutOff) {

@@ -1,3 +1,5 @@
+#include <sys/mount.h>
+
 #include "bench.hpp"
 
 namespace orbit::runner {
@@ -334,6 +336,66 @@ TEST(Supervision, X5_ResultIsRetriedUntilItCanBeWritten) {
   std::filesystem::remove(bench.dir / "runtime/result.json");
   ASSERT_EQ(bench.wait(runner), 0);
   EXPECT_EQ(bench.result().exit_code, 2);
+}
+
+constexpr uid_t nobody = 65534;
+
+class Unprivileged : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  }
+};
+
+TEST_F(Unprivileged, R10_DaemonIsEndedWithoutACgroup) {
+  for (const std::string argument : {"", " bare"}) {
+    Bench bench;
+    bench.order.stop_grace_s = 1;
+    bench.code = {{"inputs/daemon.py", daemonising}};
+    bench.make("exec /usr/bin/python3 inputs/daemon.py" + argument);
+    bench.give_to(nobody);
+    ASSERT_EQ(bench.run(), 0);
+    EXPECT_EQ(bench.result().exit_code, 0) << bench.log();
+    EXPECT_EQ(bench.workload().cgroup, "");
+    EXPECT_NE(kill(std::stoi(slurp(bench.dir / "artifacts/daemon.pid")), 0), 0) << "the daemon lives on" << argument;
+    EXPECT_EQ(bench.find(JournalKind::leftovers_ended)->detail, "1 process outlived the entry");
+  }
+}
+
+TEST_F(Unprivileged, R10_AdopterEndsADaemonThatThrewItsMarkAwayAsLongAsTheKeeperLives) {
+  Bench bench;
+  bench.order.stop_grace_s = 1;
+  bench.code = {{"inputs/daemon.py", daemonising}};
+  bench.make("/usr/bin/python3 inputs/daemon.py bare; while [ ! -e artifacts/end ]; do sleep 0.02; done; exit 3");
+  bench.give_to(nobody);
+  const pid_t runner = bench.start();
+  ASSERT_TRUE(eventually([&] { return bench.has("artifacts/daemon.pid") && bench.workload_started(); }));
+  bench.kill_runner(runner);
+  put(bench.dir / "artifacts/end", "");
+  ASSERT_EQ(bench.run(), 0);
+  EXPECT_EQ(bench.result().exit_code, 3);
+  EXPECT_NE(kill(std::stoi(slurp(bench.dir / "artifacts/daemon.pid")), 0), 0) << "the daemon lives on";
+}
+
+TEST(Supervision, X5_FullDiskLosesNoEnd) {
+  Bench bench;
+  std::filesystem::create_directories(bench.dir);
+  if (mount("tmpfs", bench.dir.c_str(), "tmpfs", 0, "size=96m") != 0) GTEST_SKIP() << "no file system can be mounted";
+  struct Unmount {
+    std::filesystem::path path;
+    ~Unmount() { umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{bench.dir};
+  bench.make("cat /dev/zero >artifacts/big; exit 4");
+  const pid_t runner = bench.start();
+  ASSERT_TRUE(eventually([&] { return bench.workload_started(); }));
+  const auto workload = bench.workload();
+  ASSERT_TRUE(eventually([&] { return !platform::is_alive(workload.entry); }));
+  EXPECT_EQ(*platform::free_bytes(bench.dir), 0);
+  EXPECT_EQ(waitpid(runner, nullptr, WNOHANG), 0);
+  std::filesystem::remove(bench.dir / "artifacts/big");
+  ASSERT_EQ(bench.wait(runner), 0);
+  EXPECT_EQ(bench.result().exit_code, 4);
+  EXPECT_EQ(bench.count(JournalKind::workload_ended), 1);
 }
 
 }  // namespace
