@@ -1,6 +1,8 @@
 // HttpServer: limits, slow clients, many clients (security.md row 17). Time-outs are set to milliseconds; the tests
 // wait for what the server does, never for the clock.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -226,6 +228,28 @@ TEST(HttpLimits, ConcurrentThreadsOfClients) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 800);
+}
+
+TEST(HttpLimits, OutOfDescriptorsIsSurvived) {
+  const auto server = start(routes());
+  RawClient before(server->port());
+  EXPECT_EQ(before.ask(get("/hello")).body, "hello");
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  // The client's own descriptor is opened first, then there is none left for the server's end.
+  const int lowest_free = ::dup(0);
+  ASSERT_GE(lowest_free, 0);
+  ::close(lowest_free);
+  rlimit tight = old;
+  tight.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  RawClient waiting(server->port());
+  const bool sent = waiting.connected() && waiting.send(get("/hello"));
+  const std::string still_served = before.ask(get("/hello")).body;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_TRUE(sent);
+  EXPECT_EQ(still_served, "hello");
+  EXPECT_EQ(waiting.response().body, "hello");
 }
 
 // Blocked handlers must not hold up those who wait for something else.
