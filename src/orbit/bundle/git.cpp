@@ -99,16 +99,38 @@ Result<Git> Git::find() {
   return git;
 }
 
+Result<bool> Git::adopt_trust() {
+  std::map<std::string, std::string> environment{{"LC_ALL", "C"}};
+  for (const char* name : {"PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"})
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  for (const char* scope : {"--system", "--global"}) {
+    GitCall call;
+    call.arguments = {"config", scope, "-z", "--get-all", "safe.directory"};
+    call.directory = "/";
+    ORBIT_TRY_ASSIGN(const GitAnswer answer, ask_with(call, environment));
+    if (answer.exit_code != 0) continue;  // no such file or no such key
+    for (std::string& value : split(answer.out, '\0'))
+      if (!value.empty()) trusted_.push_back("safe.directory=" + value);
+  }
+  return !trusted_.empty();
+}
+
 Result<GitAnswer> Git::ask(const GitCall& call) const {
+  return ask_with(call, scrubbed_environment());
+}
+
+Result<GitAnswer> Git::ask_with(const GitCall& call, std::map<std::string, std::string> environment) const {
   platform::SpawnRequest request;
   request.argv = {program_, "--no-pager"};
-  for (const char* setting : settings) {
+  std::vector<std::string> all(settings.begin(), settings.end());
+  all.insert(all.end(), trusted_.begin(), trusted_.end());
+  for (std::string& setting : all) {
     request.argv.emplace_back("-c");
-    request.argv.emplace_back(setting);
+    request.argv.push_back(std::move(setting));
   }
   request.argv.insert(request.argv.end(), call.arguments.begin(), call.arguments.end());
   request.directory = call.directory;
-  request.environment = scrubbed_environment();
+  request.environment = std::move(environment);
   for (const auto& [name, value] : call.environment) request.environment[name] = value;
   request.new_session = false;  // Ctrl-C ends git with us
 
@@ -146,7 +168,9 @@ Result<std::string> Git::run(const GitCall& call) const {
   if (answer.exit_code == 0) return std::move(answer.out);
   std::string hint;
   if (answer.err.find("dubious ownership") != std::string::npos)
-    hint = "the repository belongs to another user: submit as its owner, or from a clone of your own";
+    hint =
+        "the repository belongs to another user: submit as its owner, or trust it with git config --global --add "
+        "safe.directory PATH";
   return fail(ErrorCode::io,
               fmt::format("git {} failed: {}", call.arguments.front(),
                           answer.err.empty() ? fmt::format("exit code {}", answer.exit_code) : answer.err),

@@ -35,13 +35,21 @@ class Git {
   // `unsupported` when there is no git.
   static Result<Git> find();
 
+  // What the user's and the machine's own settings trust although it belongs to somebody else (safe.directory): the one
+  // thing of them that counts, because a mounted folder often has a foreign owner. For the calls that follow. False
+  // when they trust nothing.
+  Result<bool> adopt_trust();
+
   // Any exit code; an error only when git could not be run or was killed.
   Result<GitAnswer> ask(const GitCall& call) const;
   // Exit code 0, or an error that holds what git said.
   Result<std::string> run(const GitCall& call) const;
 
  private:
+  Result<GitAnswer> ask_with(const GitCall& call, std::map<std::string, std::string> environment) const;
+
   std::string program_;
+  std::vector<std::string> trusted_;
 };
 
 }  // namespace orbit::bundle

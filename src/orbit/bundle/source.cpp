@@ -67,9 +67,12 @@ Result<bool> is_url(const std::string& source) {
                   "https://, ssh://, user@host:path or file://");
     const std::string_view authority = rest.substr(0, rest.find('/'));
     const std::size_t at = authority.rfind('@');
-    if (at != std::string_view::npos && authority.substr(0, at).find(':') != std::string_view::npos)
-      return fail(ErrorCode::invalid_argument, "the URL holds a password, which would be recorded with the run",
-                  "source", "use an ssh URL, or ~/.netrc");
+    const bool password = at != std::string_view::npos && authority.substr(0, at).find(':') != std::string_view::npos;
+    // Over https the user alone may be a token.
+    if (password || (at != std::string_view::npos && scheme == "https"))
+      return fail(ErrorCode::invalid_argument,
+                  "the URL holds a user or a password, which would be recorded with the run", "source",
+                  "use an ssh URL, or ~/.netrc");
     if (starts_with(rest, "-")) return fail(ErrorCode::invalid_argument, "the URL has no host", "source");
     return true;
   }
@@ -195,7 +198,10 @@ class Reader {
     if (!marked) return false;
     ORBIT_TRY_ASSIGN(git_, Git::find());
     // A repository that git does not want to read must not be frozen as if it were a plain folder.
-    ORBIT_TRY_ASSIGN(const std::string answer, git_line({"rev-parse", "--is-inside-work-tree"}));
+    const GitCall question = call({"rev-parse", "--is-inside-work-tree"});
+    ORBIT_TRY_ASSIGN(const GitAnswer first, git_->ask(question));
+    if (first.err.find("dubious ownership") != std::string::npos) ORBIT_TRY(git_->adopt_trust());
+    ORBIT_TRY_ASSIGN(const std::string answer, git_line(question.arguments));
     return answer == "true";
   }
 

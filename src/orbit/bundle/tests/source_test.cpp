@@ -284,7 +284,8 @@ TEST_F(SourceTest, X4RevisionsAndUrlsThatAreOptionsOrProgramsAreRefused) {
     EXPECT_EQ(source.error().code, ErrorCode::unsupported) << error_of(source);
     EXPECT_EQ(source.error().field, "source");
   }
-  for (const std::string url : {"", "https://user:password@example.invalid/x", "ssh://-oProxyCommand=id/x", "a\nb"})
+  for (const std::string url : {"", "https://token@example.invalid/x", "https://user:password@example.invalid/x",
+                                "ssh://-oProxyCommand=id/x", "a\nb"})
     EXPECT_EQ(read(url).error().field, "source") << url;
   EXPECT_EQ(error_of(read("https://user:password@example.invalid/x")).find("user:password"), std::string::npos);
   EXPECT_EQ(read("--upload-pack=id").error().code, ErrorCode::not_found);  // a folder of that name
@@ -319,6 +320,14 @@ TEST_F(SourceTest, BrokenRepositoryIsAnError) {
     const auto foreign = read_folder("repo");
     ASSERT_FALSE(foreign);
     EXPECT_NE(foreign.error().hint.find("another user"), std::string::npos) << error_of(foreign);
+    // What the user told git to trust is trusted; nothing else of those settings counts.
+    put("gitconfig", "[safe]\n\tdirectory = " + at("repo").string() +
+                         "\n[core]\n\texcludesFile = /dev/null\n\tfsmonitor = touch " + at("ran").string() + "\n");
+    ::setenv("GIT_CONFIG_GLOBAL", at("gitconfig").c_str(), 1);
+    const auto trusted = read_folder("repo");
+    ::unsetenv("GIT_CONFIG_GLOBAL");
+    EXPECT_TRUE(trusted) << error_of(trusted);
+    EXPECT_FALSE(fs::exists(at("ran")));
   }
 }
 
@@ -377,7 +386,8 @@ TEST_F(SourceTest, X4CraftedTreeCannotWriteThroughItsOwnLink) {
   ASSERT_EQ(std::system(script.c_str()), 0);
   const auto source = read_folder("repo", "evil");
   EXPECT_FALSE(fs::exists(at("target/x")));
-  EXPECT_FALSE(source);
+  ASSERT_FALSE(source);
+  EXPECT_NE(source.error().message.find("symbolic link"), std::string::npos) << error_of(source);
 }
 
 TEST_F(SourceTest, X4HostileNamesOfARepositoryAreRefused) {
