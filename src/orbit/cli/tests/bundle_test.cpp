@@ -63,6 +63,7 @@ TEST_F(BundleTest, R17BuildsWhatChecks) {
 TEST_F(BundleTest, R5TheSameFilesGiveTheSameDigestAnywhere) {
   ASSERT_EQ(run({"bundle", "build", in("project"), "--out", in("a")}), 0) << err;
   const std::string first = out;
+  fs::create_directories(path / "elsewhere");
   fs::copy(path / "project", path / "elsewhere/copy", fs::copy_options::recursive);
   ::chmod((path / "elsewhere/copy/data.csv").c_str(), 0600);
   const mode_t before = ::umask(077);
