@@ -101,8 +101,10 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
                 "stop it first, or give this one its own --data");
   }
   ORBIT_TRY(prepare(data));
+  const fs::path config_file = data / "config.yaml";
+  ORBIT_TRY_ASSIGN(const std::string config_text, platform::read_file(config_file, 1 << 20));
   ORBIT_TRY_ASSIGN(const server::ServerConfig config,
-                   server::load_config(data / "config.yaml", from_environment(config_keys()), flags));
+                   server::load_config(config_text, config_file.string(), from_environment(config_keys()), flags));
   set_log_level(config.log_level);
   ORBIT_TRY_ASSIGN(const server::ListenAddress address, server::parse_listen(config.listen));
 

@@ -40,6 +40,15 @@ Result<void> set(ServerConfig& config, const std::string& key, const std::string
   return {};
 }
 
+// The default file: everything in it is commented out.
+bool only_comments(const std::string& text) {
+  for (const std::string& line : split(text, '\n')) {
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string::npos && line[first] != '#') return false;
+  }
+  return true;
+}
+
 Result<void> check(const ServerConfig& config) {
   const auto range = [](std::int64_t value, std::int64_t low, std::int64_t high, const char* key) -> Result<void> {
     if (value >= low && value <= high) return {};
@@ -78,24 +87,22 @@ Result<ListenAddress> parse_listen(const std::string& text) {
   return out;
 }
 
-Result<ServerConfig> load_config(const std::filesystem::path& file, const std::map<std::string, std::string>& environment,
+Result<ServerConfig> load_config(const std::string& text, const std::string& file_name, const std::map<std::string, std::string>& environment,
                                  const std::map<std::string, std::string>& flags) {
   ServerConfig config;
-  if (std::filesystem::exists(file)) {
-    ORBIT_TRY_ASSIGN(const spec::YamlDocument document, spec::YamlDocument::load(file));
+  if (!text.empty() && !only_comments(text)) {
+    ORBIT_TRY_ASSIGN(const spec::YamlDocument document, spec::YamlDocument::parse(text, file_name));
     const json::Value value = document.to_json(true);
-    if (!value.is_object() && !value.is_null() && !(value.is_string() && value.get_string().empty()))
-      return fail(ErrorCode::invalid_argument, "is not a list of 'key: value' lines", file.string());
-    if (value.is_object())
-      for (const auto& item : value.get_object()) {
-        const std::string key(item.key());
-        const std::string where = fmt::format("{}:{}: {}", file.string(), document.line_of(key), key);
-        if (!item.value().is_string()) return fail(ErrorCode::invalid_argument, "is one value, not a list or map", where);
-        ORBIT_TRY(set(config, key, std::string(item.value().get_string()), where));
-      }
+    if (!value.is_object()) return fail(ErrorCode::invalid_argument, "is not a list of 'key: value' lines", file_name);
+    for (const auto& item : value.get_object()) {
+      const std::string key(item.key());
+      const std::string where = fmt::format("{}:{}: {}", file_name, document.line_of(key), key);
+      if (!item.value().is_string()) return fail(ErrorCode::invalid_argument, "is one value, not a list or map", where);
+      ORBIT_TRY(set(config, key, std::string(item.value().get_string()), where));
+    }
   }
-  for (const auto& [key, text] : environment) ORBIT_TRY(set(config, key, text, "environment variable for " + key));
-  for (const auto& [key, text] : flags) ORBIT_TRY(set(config, key, text, "--" + key));
+  for (const auto& [key, value] : environment) ORBIT_TRY(set(config, key, value, "environment variable for " + key));
+  for (const auto& [key, value] : flags) ORBIT_TRY(set(config, key, value, "--" + key));
   ORBIT_TRY(check(config));
   return config;
 }

@@ -3,7 +3,6 @@
 
 #include <boost/describe.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -24,8 +23,9 @@ struct ServerConfig {
 BOOST_DESCRIBE_STRUCT(ServerConfig, (), (listen, local_slots, allow_command_tasks, log_level, observe_interval_ms,
                                          start_deadline_s, worker_threads, http_threads))
 
-// `flags` and `environment`: key -> text. Unknown keys and values out of range are errors naming where they stand.
-Result<ServerConfig> load_config(const std::filesystem::path& file, const std::map<std::string, std::string>& environment,
+// `text`: of config.yaml, empty when there is none. `flags` and `environment`: key -> text. Unknown keys and values out of range are errors naming
+// where they stand.
+Result<ServerConfig> load_config(const std::string& text, const std::string& file_name, const std::map<std::string, std::string>& environment,
                                  const std::map<std::string, std::string>& flags);
 
 struct ListenAddress {
