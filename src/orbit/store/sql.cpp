@@ -47,6 +47,15 @@ struct Cell {
   }
 };
 
+void bind(soci::statement& statement, std::string_view types, std::deque<Cell>& cells) {
+  for (const char type : types) {
+    Cell& cell = cells.emplace_back(Cell{type});
+    if (type == 't') statement.exchange(soci::use(cell.text, cell.indicator));
+    if (type == 'i') statement.exchange(soci::use(cell.integer, cell.indicator));
+    if (type == 'r') statement.exchange(soci::use(cell.real, cell.indicator));
+  }
+}
+
 class SociQuery final : public Query, private Query::Row {
  public:
   SociQuery(soci::session& session, const Dialect& dialect, const Statement& text)
@@ -54,12 +63,7 @@ class SociQuery final : public Query, private Query::Row {
     try {
       statement_.alloc();
       statement_.prepare(std::string(text.sql));
-      for (const char type : text.parameters) {
-        Cell& cell = parameters_.emplace_back(Cell{type});
-        if (type == 't') statement_.exchange(soci::use(cell.text, cell.indicator));
-        if (type == 'i') statement_.exchange(soci::use(cell.integer, cell.indicator));
-        if (type == 'r') statement_.exchange(soci::use(cell.real, cell.indicator));
-      }
+      bind(statement_, text.parameters, parameters_);
       for (const char type : text.columns) {
         Cell& cell = columns_.emplace_back(Cell{type});
         if (type == 't') statement_.exchange(soci::into(cell.text, cell.indicator));
@@ -122,82 +126,51 @@ class SociQuery final : public Query, private Query::Row {
   std::deque<Cell> columns_;
 };
 
+// SOCI's own bulk operations bind vectors. They are a loop as well, on both databases, and on PostgreSQL a prepared
+// statement with bound vectors goes on using the values of its first execution. So the loop is here.
 class SociBulk final : public Bulk {
  public:
   SociBulk(soci::session& session, const Dialect& dialect, const Statement& text)
       : dialect_(dialect), statement_(session) {
-    for (const char type : text.parameters) columns_.emplace_back().type = type;
     try {
       statement_.alloc();
       statement_.prepare(std::string(text.sql));
-      for (Column& column : columns_) {
-        // SOCI refuses to bind empty vectors; they are filled before each execution.
-        column.resize(1);
-        if (column.type == 't') statement_.exchange(soci::use(column.texts, column.indicators));
-        if (column.type == 'i') statement_.exchange(soci::use(column.integers, column.indicators));
-        if (column.type == 'r') statement_.exchange(soci::use(column.reals, column.indicators));
-      }
+      bind(statement_, text.parameters, cells_);
       statement_.define_and_bind();
     } catch (const std::exception& exception) {
       throw SqlError(dialect_.translate(exception));
     }
-    discard();
   }
 
   void add(std::initializer_list<Arg> row) override {
-    ORBIT_ASSERT(row.size() == columns_.size());
-    std::size_t at = 0;
-    for (const Arg& arg : row) columns_[at++].push(arg);
-    ++pending_;
+    ORBIT_ASSERT(row.size() == cells_.size());
+    arguments_.insert(arguments_.end(), row.begin(), row.end());
   }
-  std::size_t pending() const override { return pending_; }
+  std::size_t pending() const override { return arguments_.size() / cells_.size(); }
 
   std::int64_t run() override {
-    if (pending_ == 0) return 0;
+    std::int64_t affected = 0;
     try {
-      statement_.execute(true);
-      const long long affected = statement_.get_affected_rows();
-      discard();
-      return affected;
+      for (std::size_t at = 0; at < arguments_.size();) {
+        for (Cell& cell : cells_) cell.set(arguments_[at++]);
+        statement_.execute(true);
+        affected += statement_.get_affected_rows();
+      }
     } catch (const std::exception& exception) {
       discard();
       throw SqlError(dialect_.translate(exception));
     }
+    discard();
+    return affected;
   }
 
-  void discard() override {
-    for (Column& column : columns_) column.resize(0);
-    pending_ = 0;
-  }
+  void discard() override { arguments_.clear(); }
 
  private:
-  struct Column {
-    char type = 't';
-    std::vector<std::string> texts;
-    std::vector<long long> integers;
-    std::vector<double> reals;
-    std::vector<soci::indicator> indicators;
-
-    void resize(std::size_t rows) {
-      if (type == 't') texts.resize(rows);
-      if (type == 'i') integers.resize(rows);
-      if (type == 'r') reals.resize(rows);
-      indicators.resize(rows);
-    }
-    void push(const Arg& arg) {
-      Cell cell{type};
-      cell.set(arg);
-      if (type == 't') texts.push_back(std::move(cell.text));
-      if (type == 'i') integers.push_back(cell.integer);
-      if (type == 'r') reals.push_back(cell.real);
-      indicators.push_back(cell.indicator);
-    }
-  };
-
   const Dialect& dialect_;
   soci::statement statement_;
-  std::deque<Column> columns_;
-  std::size_t pending_ = 0;
+  std::deque<Cell> cells_;
+  std::vector<Arg> arguments_;  // row after row
 };
 
 }  // namespace

@@ -159,7 +159,7 @@ class Query {
   virtual void drain() noexcept = 0;
 };
 
-// One prepared INSERT, UPDATE or DELETE, carried out for many rows at once and in their order.
+// One prepared INSERT, UPDATE or DELETE, collected for many rows and carried out for all of them, in their order.
 class Bulk {
  public:
   virtual ~Bulk() = default;
