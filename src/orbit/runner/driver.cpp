@@ -152,10 +152,10 @@ void Driver::on_timers() {
         feed(input::GraceOver{});
         break;
       case Deadline::scan:
+        timers_->set(Deadline::scan, in_ms(scan_interval_ms));
         look_for_stop();
         look_for_end();
         look_for_checkpoints();
-        timers_->set(Deadline::scan, in_ms(scan_interval_ms));
         break;
       case Deadline::audit:
         sample_usage();

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -162,24 +163,35 @@ void Driver::act(const action::CountLeftovers&) {
   }
   std::vector<ProcessIdentity> left;
   if (workload_) left = workload_->members();
-  if (!left.empty()) {
-    // When the first of them ends, they are counted again.
-    if (leftover_) unwatch(leftover_.get());
-    leftover_.reset();
-    for (const auto& each : left) {
-      auto fd = platform::open_pidfd(each);
-      if (!fd) continue;
-      leftover_ = std::move(*fd);
-      watch(leftover_.get(), [this] {
-        unwatch(leftover_.get());
-        leftover_.reset();
-        if (state_.phase == decide::RunnerPhase::leftovers) act(action::CountLeftovers{});
-      });
-      break;
-    }
-    if (!leftover_) left.clear();  // all gone in the meantime
+  // What ends by itself within a moment, such as a `tee` that still empties its pipe, is no leftover.
+  constexpr std::int64_t moment_ms = 300;
+  const MonoTime moment = in_ms(moment_ms);
+  while (!left.empty() && !state_.grace_running && !state_.killed && clock_.now().mono < moment) {
+    const auto fd = platform::open_pidfd(left.front());
+    pollfd ended{fd ? fd->get() : -1, POLLIN, 0};
+    if (fd) poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(1, moment.ms - clock_.now().mono.ms)));
+    left = workload_->members();
   }
-  feed(input::LeftoversCounted{static_cast<std::int32_t>(left.size())});
+  if (leftover_) unwatch(leftover_.get());
+  leftover_.reset();
+  bool all_gone = true;
+  for (const auto& each : left) {
+    auto fd = platform::open_pidfd(each);
+    if (!fd) {
+      all_gone = all_gone && fd.error().code == ErrorCode::not_found;
+      continue;
+    }
+    // When the first of them ends, they are counted again.
+    all_gone = false;
+    leftover_ = std::move(*fd);
+    watch(leftover_.get(), [this] {
+      unwatch(leftover_.get());
+      leftover_.reset();
+      if (state_.phase == decide::RunnerPhase::leftovers) act(action::CountLeftovers{});
+    });
+    break;
+  }
+  feed(input::LeftoversCounted{all_gone ? 0 : static_cast<std::int32_t>(left.size())});
 }
 
 void Driver::act(const action::Collect&) {

@@ -98,6 +98,17 @@ TEST_P(Daemonising, R10_LeavesNoOrphan) {
 }
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutMark, Daemonising, testing::Bool());
 
+TEST(Supervision, R12_HelperThatFinishesInAMomentLosesNothing) {
+  Bench bench;
+  bench.make(
+      "mkfifo artifacts/pipe; (sleep 0.05; cat) <artifacts/pipe & exec >artifacts/pipe; echo last words; rm "
+      "artifacts/pipe");
+  ASSERT_EQ(bench.run(), 0);
+  EXPECT_EQ(slurp(bench.dir / "artifacts/stdout"), "last words\n");
+  EXPECT_EQ(bench.count(JournalKind::signalled), 0);
+  EXPECT_EQ(bench.count(JournalKind::leftovers_ended), 0);
+}
+
 TEST(Supervision, R10_SecondRunnerExitsAtOnce) {
   Bench bench;
   bench.make("echo x >>artifacts/count; while [ ! -e artifacts/end ]; do sleep 0.02; done");
