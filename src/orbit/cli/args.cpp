@@ -118,7 +118,11 @@ Result<void> parse_leaf(const Command& command, const std::vector<Argument>& glo
           return usage("is missing", longest_spelling(argument), see_help(command));
     return usage("an argument is missing", {}, see_help(command));
   } catch (const ::CLI::ArgumentMismatch& mismatch) {
-    return usage(mismatch.what(), {}, see_help(command));
+    const std::string text =
+        mismatch.what();  // "--lines: 1 required  missing", "--lines: At Most 1 required but received 2"
+    const bool missing = text.find("missing") != std::string::npos;
+    return usage(missing ? "a value is missing" : "is given more than once", text.substr(0, text.find(':')),
+                 see_help(command));
   } catch (const ::CLI::ParseError& other) {
     return usage(other.what(), {}, see_help(command));
   }

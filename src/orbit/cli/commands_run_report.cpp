@@ -21,7 +21,10 @@ Result<int> run_why(Context& context, const RunArgs& args) {
   ORBIT_TRY_ASSIGN(const auto api, context.api());
   return show_one<wire::WhyObject>(context, api->get(ref.target({"why"})), [&](const wire::WhyObject& why) {
     const bool colour = context.terminal.colour_out;
-    context.out << paint(json::name_of(why.state), colour_of(why.state), colour) << ": " << escape(why.summary) << "\n";
+    const std::string state(json::name_of(why.state));
+    std::string summary = why.summary;
+    if (summary.starts_with(state + ": ")) summary.erase(0, state.size() + 2);
+    context.out << paint(state, colour_of(why.state), colour) << ": " << escape(summary) << "\n";
     for (const std::string& line : why.evidence) context.out << "  - " << escape(line) << "\n";
   });
 }

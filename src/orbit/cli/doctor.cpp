@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <ostream>
 
 #include "orbit/base/text.hpp"
@@ -49,20 +48,14 @@ void check_server(Context& context, std::vector<Diagnosis>& out) {
   }
   const std::string named = fmt::format("{} (from {})", connection->server, connection->server_from);
   const auto api = Api::open(*connection);
-  const WallTime asked = context.now();
   const Result<net::ClientResponse> health =
       api ? (*api)->request(net::Method::get, "/healthz") : Result<net::ClientResponse>(fail(api.error()));
-  const WallTime answered = context.now();
   if (!health) {
     out.push_back({"server", Health::fail, named + ": " + health.error().message,
                    health.error().hint.empty() ? "orbit server --data DIR starts one" : health.error().hint});
     return;
   }
   out.push_back({"server", Health::ok, named, {}});
-  if (const auto date = health->headers.find("date"); date != health->headers.end())
-    if (const auto server_time = parse_http_date(date->second))
-      out.push_back(judge_clock(asked, *server_time, answered));
-
   const auto who = (*api)->get_as<wire::WhoAmI>(api_path({"whoami"}));
   if (!who) {
     out.push_back({"token", Health::fail, who.error().message,
@@ -71,7 +64,9 @@ void check_server(Context& context, std::vector<Diagnosis>& out) {
   }
   out.push_back(
       {"token", Health::ok, fmt::format("{}, role {} (from {})", who->name, who->role, connection->token_from), {}});
+  const WallTime asked = context.now();
   const auto info = (*api)->get_as<wire::ServerInfo>(api_path({"server"}));
+  if (info) out.push_back(judge_clock(asked, WallTime{info->started_at.ms + info->uptime_s * 1000}, context.now()));
   if (!info)
     out.push_back({"version", Health::warn, info.error().message, "do the versions here and there fit?"});
   else if (info->version != version())
@@ -113,16 +108,8 @@ Cell health_cell(Health health) {
 
 }  // namespace
 
-Result<WallTime> parse_http_date(const std::string& text) {
-  std::tm time{};
-  const char* end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time);
-  if (end == nullptr || *end != 0)
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a date", to_valid_utf8(text.substr(0, 40))));
-  return WallTime{static_cast<std::int64_t>(::timegm(&time)) * 1000};
-}
-
 Diagnosis judge_clock(WallTime asked, WallTime server, WallTime answered) {
-  // The header has whole seconds: the server's clock was in [server, server + 1 s) at some moment of the call.
+  // Its uptime has whole seconds: the server's clock was in [server, server + 1 s) at some moment of the call.
   std::int64_t difference_ms = 0;
   if (server.ms > answered.ms) difference_ms = server.ms - answered.ms;
   if (server.ms + 1000 < asked.ms) difference_ms = asked.ms - (server.ms + 1000);

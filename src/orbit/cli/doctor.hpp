@@ -28,9 +28,6 @@ constexpr std::int64_t clock_difference_warn_ms = 5'000;
 // The server's clock was read somewhere between `asked` and `answered`.
 Diagnosis judge_clock(WallTime asked, WallTime server, WallTime answered);
 Diagnosis judge_disk(std::int64_t free_bytes, const std::string& path);
-// "Mon, 30 Nov 2026 02:51:17 GMT", as the Date header has it.
-Result<WallTime> parse_http_date(const std::string& text);
-
 // 0 when nothing failed (warnings are fine), else 1.
 Result<int> doctor(Context& context, const DoctorOptions& options);
 

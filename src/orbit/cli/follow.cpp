@@ -40,11 +40,11 @@ const wire::AttemptObject* attempt_of(const wire::RunObject& run, std::int32_t n
 }
 
 std::string state_line(const wire::AttemptObject& attempt) {
-  std::string line = fmt::format("attempt {} is {}", attempt.number, json::name_of(attempt.state));
+  std::string line = fmt::format("attempt {}: {}", attempt.number, json::name_of(attempt.state));
   if (is_final(attempt.state) && attempt.state != AttemptState::succeeded)
-    line += ": " + describe_end(attempt);
+    line += ", " + describe_end(attempt);
   else if (!is_final(attempt.state) && !attempt.detail.empty())
-    line += ": " + escape(attempt.detail);
+    line += ", " + escape(attempt.detail);
   return line;
 }
 

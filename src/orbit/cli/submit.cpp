@@ -29,6 +29,12 @@ Result<Project> find_project(Api& api, const SubmitOptions& options, const Submi
     return fail(ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
                 fmt::format("make it with: orbit project create {}{}", name,
                             options.file ? ", or submit with --create-project" : ""));
+  if (options.dry_run) {  // nothing is recorded, the project neither: shown as if it were there
+    Project planned;
+    planned.name = name;
+    planned.source = plan.source;
+    return planned;
+  }
   wire::ProjectRequest request;
   request.name = name;
   request.source = plan.source;

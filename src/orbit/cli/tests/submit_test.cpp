@@ -324,7 +324,7 @@ TEST_F(SubmitTest, U2FollowExitsByTheRunsEnd) {
     ASSERT_TRUE(code) << code.error().text();
     EXPECT_EQ(*code, state == AttemptState::succeeded ? 0 : 1);
     EXPECT_EQ(test.out.str(), "hello\n");  // stdout is the run's alone
-    EXPECT_THAT(test.err.str(), HasSubstr(fmt::format("attempt 1 is {}", json::name_of(state))));
+    EXPECT_THAT(test.err.str(), HasSubstr(fmt::format("attempt 1: {}", json::name_of(state))));
     if (state == AttemptState::failed) {
       EXPECT_THAT(test.err.str(), HasSubstr("exit_nonzero, exit code 3"));
     }
