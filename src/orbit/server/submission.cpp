@@ -98,7 +98,13 @@ Result<SubmissionService::Draft> SubmissionService::draft(const wire::SubmitRequ
                                                           StoreReader& reader) {
   const Submission& asked = request.submission;
   ORBIT_TRY(check_names(asked));
-  ORBIT_TRY_ASSIGN(const Project project, find_project(asked.project, reader));
+  Project project;
+  project.name = asked.project;
+  auto recorded = find_project(asked.project, reader);
+  if (recorded)
+    project = std::move(*recorded);
+  else if (recorded.error().code != ErrorCode::not_found || !request.dry_run.value_or(false))
+    return fail(std::move(recorded).error());  // a dry run shows what a project yet to be made would get
   ORBIT_TRY(check_experiment(asked, reader));
   ORBIT_TRY_ASSIGN(const Template base, catalog_.find_template(asked.template_id));
   ORBIT_TRY_ASSIGN(const ExecutionRequest execution, spec::resolve(base, asked.resources, asked.overrides));
