@@ -1,12 +1,13 @@
-# orbit_library(NAME [DEPS folder...] [LINK target...] [TEST_LINK target...])
+# orbit_library(NAME [SMALL] [DEPS folder...] [LINK target...] [TEST_LINK target...])
 #
 # Declares src/orbit/NAME as the static library orbit_NAME and its tests (src/orbit/NAME/tests/*.cpp) as the
 # program NAME_tests. The folder is made visible through an include root of its own,
 # <build>/include/NAME/orbit/NAME -> src/orbit/NAME, and a library only has the roots of the folders it
 # declares: an undeclared `#include "orbit/other/x.hpp"` does not compile. There is no common root. TEST_LINK names what
 # only the tests may use besides: real parts of other folders in the place of fakes.
+# SMALL: optimised for size. For folders whose time goes elsewhere (disk, network, people): the binary is capped at 12 MB.
 function(orbit_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;LINK;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(arg "SMALL" "" "DEPS;LINK;TEST_LINK" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/src/orbit/${name})
   set(root ${CMAKE_BINARY_DIR}/include/${name})
   file(MAKE_DIRECTORY ${root}/orbit)
@@ -25,6 +26,9 @@ function(orbit_library name)
     target_link_libraries(orbit_${name} ${scope} orbit_${dep})
   endforeach()
   target_link_libraries(orbit_${name} ${scope} ${arg_LINK})
+  if(arg_SMALL AND sources AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(orbit_${name} PRIVATE -Os)
+  endif()
 
   file(GLOB tests CONFIGURE_DEPENDS ${folder}/tests/*.cpp)
   if(tests)
