@@ -130,6 +130,7 @@ class Server:
     def __init__(self, data, *flags):
         self.data = pathlib.Path(data)
         self.flags = list(flags)
+        self.extra_environment = {}
         self.process = None
         self.url = None
         self.log = self.data.parent / (self.data.name + ".log")
@@ -139,7 +140,7 @@ class Server:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [ORBIT, "server", "--data", str(self.data), "--listen", listen, *self.flags], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env=environment(), start_new_session=True)
+                stdout=log, stderr=log, env=environment(**self.extra_environment), start_new_session=True)
         if wait:
             self.wait_ready()
         return self
