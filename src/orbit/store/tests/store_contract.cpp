@@ -540,20 +540,23 @@ TEST_P(StoreContract, counts_are_numbers_beyond_one_digit) {
 }
 
 TEST_P(StoreContract, R9_what_lives_is_loaded_with_its_requests) {
-  const auto [r1, queued] = begin_run("queued");
-  const auto [r2, ended] = begin_run("ended");
-  const auto [r3, to_release] = begin_run("to-release");
+  const auto first = begin_run("queued");
+  const auto second = begin_run("ended");
+  const auto third = begin_run("to-release");
+  const Attempt& queued = first.second;
+  const Attempt& ended = second.second;
+  const Attempt& to_release = third.second;
   must_commit({moved(queued, AttemptState::queued), moved(ended, AttemptState::failed),
                moved(to_release, AttemptState::succeeded), AddIntent{intent(to_release.id, IntentKind::release)},
                SetTimer{timer(queued.id, WallTime{4})}});
-  const auto check = [&, r1 = r1, r3 = r3, queued = queued, to_release = to_release] {
+  const auto check = [&] {
     const auto live = store_->load_live().value();
     ASSERT_EQ(live.attempts.size(), 2U);
     EXPECT_EQ(json_of(live.attempts[0]), json_of(moved(queued, AttemptState::queued).attempt));
     EXPECT_EQ(json_of(live.attempts[1]), json_of(moved(to_release, AttemptState::succeeded).attempt));
     ASSERT_EQ(live.requests.size(), 2U);
-    EXPECT_EQ(json_of(live.requests.at(r1.id)), json_of(r1.request));
-    EXPECT_EQ(live.bundles.at(r3.id), r3.bundle);
+    EXPECT_EQ(json_of(live.requests.at(first.first.id)), json_of(first.first.request));
+    EXPECT_EQ(live.bundles.at(third.first.id), third.first.bundle);
     EXPECT_EQ(live.last_run_seq, 3);
     EXPECT_EQ(live.last_attempt_seq, 3);
     EXPECT_EQ(live.intents.size(), 1U);
@@ -609,7 +612,6 @@ TEST_P(StoreContract, a_damaged_record_is_named) {
 }
 
 TEST_P(StoreContract, the_newest_ten_thousand_batches_can_be_asked_for) {
-  std::vector<BatchId> ids;
   // The rows that so many commits would leave, without the commits.
   ASSERT_TRUE(backend_->raw("INSERT INTO batch (id, number) VALUES ('oldest', 1)"));
   ASSERT_TRUE(backend_->raw("UPDATE leader SET batches = 10999"));
