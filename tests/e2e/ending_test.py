@@ -80,7 +80,7 @@ class Ending(Case):
 
     def test_a_time_limit(self):
         run, attempt = self.ended("echo on\nwhile :; do sleep 0.1; done\n", "--time-limit", "1s", "--set", "stop_grace=1s")
-        self.assert_ended(run, "failed", "timeout", "user")
+        self.assert_ended(run, "terminated", "timeout", "user")
         self.assertEqual(self.logs(run), b"on\n")
 
     def test_stop_of_an_entry_that_ends_on_sigterm(self):

@@ -97,8 +97,9 @@ Result<std::vector<DataFingerprint>> fingerprint_data(const Submission& submissi
     auto found = bundle::fingerprint(name, it->second);
     if (!found) {
       Error error = std::move(found).error();
-      error.message = (error.field.empty() ? it->second : error.field) + ": " + error.message;
-      error.field = "inputs." + name;
+      const std::string field = "inputs." + name;
+      if (error.field != field) error.message = (error.field.empty() ? it->second : error.field) + ": " + error.message;
+      error.field = field;
       if (error.hint.empty()) error.hint = "an absolute path must exist on this machine: it is fingerprinted at submit";
       if (error.code == ErrorCode::not_found) error.code = ErrorCode::invalid_argument;
       return fail(std::move(error));

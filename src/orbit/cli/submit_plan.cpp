@@ -83,6 +83,9 @@ Result<SubmitPlan> plan_submission(const SubmitOptions& options, const std::vect
       Error error = std::move(text).error();
       error.field = *options.file;
       error.hint = "-f names a run file, see examples/digits/run.yaml";
+      // A directory or a huge file is a wrong argument; `refused` would end the program as a bad credential does.
+      if (error.code == ErrorCode::refused || error.code == ErrorCode::too_large)
+        error.code = ErrorCode::invalid_argument;
       return fail(std::move(error));
     }
     ORBIT_TRY_ASSIGN(spec::RunFile file, spec::parse_run_file(*text, *options.file));
