@@ -248,7 +248,7 @@ Refusal storage_refusal(const Error& error) {
   const bool full = error.code == ErrorCode::exhausted;
   return {full ? 507 : 500,
           Error{full ? ErrorCode::exhausted : ErrorCode::internal,
-                "the server could not store the body",
+                full ? "the server could not store the body: its disk is full" : "the server could not store the body",
                 {},
                 "see the server's log"},
           true};
