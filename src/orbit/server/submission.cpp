@@ -302,7 +302,13 @@ namespace {
 Result<std::optional<CheckpointRecord>> choose(const std::vector<CheckpointRecord>& all,
                                                const std::optional<std::string>& wanted) {
   if (all.empty()) return std::optional<CheckpointRecord>();
-  if (!wanted) return std::optional(all.back());  // by time announced
+  if (!wanted) {
+    // The furthest, by the number in its name: several may be announced in one look, in no particular order. Without numbers, the last announced.
+    const CheckpointRecord* latest = &all.front();
+    for (const CheckpointRecord& record : all)
+      if (record.step.value_or(-1) >= latest->step.value_or(-1)) latest = &record;
+    return std::optional(*latest);
+  }
   std::string path = *wanted;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::vector<const CheckpointRecord*> matches;

@@ -221,7 +221,11 @@ TEST(Supervision, R10_AdopterCarriesOutAStopAskedForBeforeTheRunnerDied) {
   const pid_t second = bench.start();
   ASSERT_TRUE(eventually([&] { return bench.count(JournalKind::signalled) >= 2; }));
   // It may have had its trap still when the second SIGTERM came.
-  kill(bench.workload().entry.pid, SIGTERM);
+  ASSERT_TRUE(eventually([&] {
+    const auto entry = bench.workload().entry;
+    if (platform::is_alive(entry)) kill(entry.pid, SIGTERM);
+    return !platform::is_alive(entry);
+  }));
   ASSERT_EQ(bench.wait(second), 0);
   EXPECT_TRUE(bench.result().stop_requested);
   EXPECT_EQ(bench.result().signal, SIGTERM);

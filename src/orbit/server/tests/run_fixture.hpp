@@ -151,9 +151,10 @@ class RunFixture : public ::testing::Test {
         [&](const World& world, Now now) { return decide::request_stop(world, run.attempts.back().id, "ada", now); }));
   }
   void announce(const AttemptId& attempt, const std::string& path, const Digest& digest = Sha256::of("x"),
-                std::int64_t at_ms = 0) {
+                std::int64_t at_ms = 0, std::optional<std::int64_t> step = {}) {
     CheckpointRecord record;
     record.path = path;
+    record.step = step;
     record.sha256 = digest;
     record.at = WallTime{at_ms};
     must(writer_->run(

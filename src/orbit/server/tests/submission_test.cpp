@@ -343,6 +343,14 @@ TEST_F(SubmissionTest, R8_a_run_whose_bundle_is_gone_cannot_be_thrown_again) {
   EXPECT_REFUSED(service_->rerun(run, {}, "ada"), ErrorCode::corrupt, "bundle");
 }
 
+TEST_F(SubmissionTest, R8_resume_takes_the_furthest_checkpoint_whatever_the_order_of_announcement) {
+  const RunView run = submit_named("first");
+  end(run);
+  announce(run.attempts[0].id, "checkpoints/step-000030", Sha256::of("30"), 1, 30);
+  announce(run.attempts[0].id, "checkpoints/step-000025", Sha256::of("25"), 2, 25);
+  EXPECT_EQ(must(service_->resume(run, {}, "ada")).resume->checkpoint, "checkpoints/step-000030");
+}
+
 TEST_F(SubmissionTest, R8_resume_takes_the_checkpoint_that_is_meant) {
   const RunView run = submit_named("first");
   end(run);
