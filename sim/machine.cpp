@@ -54,7 +54,8 @@ Result<Observation> Machine::observe(const std::string& handle, std::int64_t aft
   view.journal = place->journal;
   place->past.push_back(view);
   if (schedule_.chance(faults_.stale))
-    view = place->past[static_cast<std::size_t>(schedule_.between(0, static_cast<std::int64_t>(place->past.size()) - 1))];
+    view =
+        place->past[static_cast<std::size_t>(schedule_.between(0, static_cast<std::int64_t>(place->past.size()) - 1))];
   std::erase_if(view.journal, [&](const JournalRecord& record) { return record.seq <= after_journal_seq; });
   return view;
 }
@@ -97,7 +98,9 @@ void Machine::start_runner(Place& place) {
   if (place.runner_alive && place.stop) later(place, 0, input::StopSeen{"operator"});
 }
 
-void Machine::kill_runner(Place& place) { place.runner_alive = false; }
+void Machine::kill_runner(Place& place) {
+  place.runner_alive = false;
+}
 
 void Machine::reboot() {
   ++boots_;
@@ -163,7 +166,8 @@ void Machine::launch(Place& place) {
 
 void Machine::end_workload(Place& place, std::optional<std::int32_t> exit_code, std::optional<std::int32_t> signal) {
   place.workload->alive = false;
-  // The keeper writes it down; without one only a living runner... cannot know either: it is the keeper's parent, not the entry's.
+  // The keeper writes it down; without one only a living runner... cannot know either: it is the keeper's parent, not
+  // the entry's.
   place.workload->exit_recorded = place.workload->keeper;
   Truth& truth = truths_[place.attempt];
   truth.exit_code = exit_code;
@@ -217,7 +221,8 @@ bool Machine::act(Place& place, const decide::RunnerAction& next) {
             const bool bad = schedule_.chance(faults_.precheck_fails);
             if (bad) truths_[place.attempt].prechecks_failed = true;
             later(place, schedule_.between(1, 500),
-                  input::Prechecked{bad ? std::optional(Reason::environment_mismatch) : std::nullopt, bad ? "python" : ""});
+                  input::Prechecked{bad ? std::optional(Reason::environment_mismatch) : std::nullopt,
+                                    bad ? "python" : ""});
             return true;
           },
           [&](const action::Launch&) {
@@ -257,7 +262,9 @@ bool Machine::act(Place& place, const decide::RunnerAction& next) {
             later(place, 10'000, input::GraceOver{});
             return true;
           },
-          [&](const action::CancelTimers&) { return true; },  // late timers mean nothing to the machine, which is tested by not cancelling
+          [&](const action::CancelTimers&) {
+            return true;
+          },  // late timers mean nothing to the machine, which is tested by not cancelling
           [&](const action::KillAll&) {
             if (!place.workload) return true;
             place.workload->others = 0;
@@ -265,9 +272,11 @@ bool Machine::act(Place& place, const decide::RunnerAction& next) {
             return true;
           },
           [&](const action::CountLeftovers&) {
-            later(place, schedule_.between(0, 10), input::LeftoversCounted{place.workload ? place.workload->others : 0});
+            later(place, schedule_.between(0, 10),
+                  input::LeftoversCounted{place.workload ? place.workload->others : 0});
             if (place.workload && place.workload->others > 0)
-              later(place, 20'000, input::LeftoversCounted{0});  // SIGKILL after the grace, at the latest, has come by then
+              later(place, 20'000,
+                    input::LeftoversCounted{0});  // SIGKILL after the grace, at the latest, has come by then
             return true;
           },
           [&](const action::Collect&) {

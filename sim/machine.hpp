@@ -1,5 +1,5 @@
-// A simulated machine that runs attempts: real runner step machines (decide/runner_machine.hpp) over imagined disks and processes. The runner, its
-// keeper and the whole machine can die between any two actions.
+// A simulated machine that runs attempts: real runner step machines (decide/runner_machine.hpp) over imagined disks and
+// processes. The runner, its keeper and the whole machine can die between any two actions.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ namespace orbit::sim {
 
 // Probabilities, chosen anew for each seed.
 struct Faults {
-  double runner_dies = 0;       // before an action of a runner
-  double keeper_dies = 0;       // when a workload starts: its exit cannot be proven after its runner's death
-  double call_lost = 0;         // a call of a placement does nothing and answers an error
-  double answer_lost = 0;       // a call takes place and answers an error
-  double stale = 0;             // an observation shows what was true before
+  double runner_dies = 0;  // before an action of a runner
+  double keeper_dies = 0;  // when a workload starts: its exit cannot be proven after its runner's death
+  double call_lost = 0;    // a call of a placement does nothing and answers an error
+  double answer_lost = 0;  // a call takes place and answers an error
+  double stale = 0;        // an observation shows what was true before
   double precheck_fails = 0;
   double launch_fails = 0;
   double ignores_sigterm = 0;
@@ -69,9 +69,9 @@ class Machine : public Placement {
   struct Workload {
     ProcessIdentity process;
     bool alive = false;
-    bool keeper = true;     // would record the exit
+    bool keeper = true;  // would record the exit
     bool exit_recorded = false;
-    int others = 0;         // processes beside the entry
+    int others = 0;  // processes beside the entry
     bool ignores_sigterm = false;
   };
   // A directory of the machine and what runs in it.

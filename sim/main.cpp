@@ -1,4 +1,5 @@
-// orbit-sim [--seeds N] [--first S] [--seed S]: runs the simulation over seeds; prints each that fails and what it broke.
+// orbit-sim [--seeds N] [--first S] [--seed S]: runs the simulation over seeds; prints each that fails and what it
+// broke.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -43,7 +44,9 @@ int main(int argc, char** argv) {
     }
   }
   const double minutes = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / 60;
-  fmt::print("simulation: {} seeds, {} runs, {} server crashes, {} steps, {} failed; {:.0f} seeds and {:.0f} steps a CPU-minute\n", count,
-             runs, crashes, steps, failed, static_cast<double>(count) / minutes, static_cast<double>(steps) / minutes);
+  fmt::print(
+      "simulation: {} seeds, {} runs, {} server crashes, {} steps, {} failed; {:.0f} seeds and {:.0f} steps a "
+      "CPU-minute\n",
+      count, runs, crashes, steps, failed, static_cast<double>(count) / minutes, static_cast<double>(steps) / minutes);
   return failed == 0 ? 0 : 1;
 }

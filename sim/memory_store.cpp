@@ -10,7 +10,9 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 
-Failure lost(const char* what) { return fail(ErrorCode::conflict, what); }
+Failure lost(const char* what) {
+  return fail(ErrorCode::conflict, what);
+}
 
 }  // namespace
 
@@ -40,58 +42,59 @@ Result<LiveState> MemoryStore::load_live() {
 }
 
 Result<void> MemoryStore::change(const Change& c) {
-  return std::visit(
-      Overloaded{
-          [&](const AddRun& add) -> Result<void> {
-            if (!runs.emplace(add.run.id, add.run).second) return lost("the run exists");
-            return {};
-          },
-          [&](const AddAttempt& add) -> Result<void> {
-            if (!runs.contains(add.attempt.run)) return lost("no such run");
-            for (const auto& [id, other] : attempts)
-              if (other.run == add.attempt.run && other.number == add.attempt.number) return lost("the number is taken");
-            if (!attempts.emplace(add.attempt.id, add.attempt).second) return lost("the attempt exists");
-            return {};
-          },
-          [&](const UpdateAttempt& update) -> Result<void> {
-            const auto it = attempts.find(update.attempt.id);
-            if (it == attempts.end()) return lost("no such attempt");
-            if (it->second.version != update.seen_version || it->second.state != update.seen_state)
-              return lost("somebody else was first");
-            if (is_final(it->second.state)) return lost("a final state would change");
-            if (update.attempt.version != update.seen_version + 1) return lost("versions go up by one");
-            it->second = update.attempt;
-            return {};
-          },
-          [&](const AddCheckpoint& add) -> Result<void> {
-            checkpoints.emplace(std::pair(add.checkpoint.attempt, add.checkpoint.record.path), add.checkpoint.record);
-            return {};
-          },
-          [&](const AddIntent& add) -> Result<void> {
-            intents.emplace(add.intent.key, add.intent);
-            return {};
-          },
-          [&](const RetryIntent& retry) -> Result<void> {
-            const auto it = intents.find(retry.intent.key);
-            if (it == intents.end()) return lost("no such intent");
-            it->second = retry.intent;
-            return {};
-          },
-          [&](const FinishIntent& finish) -> Result<void> {
-            intents.erase(finish.key);
-            return {};
-          },
-          [&](const SetTimer& set) -> Result<void> {
-            timers.insert_or_assign(set.timer.key, set.timer);
-            return {};
-          },
-          [&](const DropTimer& drop) -> Result<void> {
-            timers.erase(drop.key);
-            return {};
-          },
-          [&](const auto&) -> Result<void> { return {}; },
-      },
-      c);
+  return std::visit(Overloaded{
+                        [&](const AddRun& add) -> Result<void> {
+                          if (!runs.emplace(add.run.id, add.run).second) return lost("the run exists");
+                          return {};
+                        },
+                        [&](const AddAttempt& add) -> Result<void> {
+                          if (!runs.contains(add.attempt.run)) return lost("no such run");
+                          for (const auto& [id, other] : attempts)
+                            if (other.run == add.attempt.run && other.number == add.attempt.number)
+                              return lost("the number is taken");
+                          if (!attempts.emplace(add.attempt.id, add.attempt).second) return lost("the attempt exists");
+                          return {};
+                        },
+                        [&](const UpdateAttempt& update) -> Result<void> {
+                          const auto it = attempts.find(update.attempt.id);
+                          if (it == attempts.end()) return lost("no such attempt");
+                          if (it->second.version != update.seen_version || it->second.state != update.seen_state)
+                            return lost("somebody else was first");
+                          if (is_final(it->second.state)) return lost("a final state would change");
+                          if (update.attempt.version != update.seen_version + 1) return lost("versions go up by one");
+                          it->second = update.attempt;
+                          return {};
+                        },
+                        [&](const AddCheckpoint& add) -> Result<void> {
+                          checkpoints.emplace(std::pair(add.checkpoint.attempt, add.checkpoint.record.path),
+                                              add.checkpoint.record);
+                          return {};
+                        },
+                        [&](const AddIntent& add) -> Result<void> {
+                          intents.emplace(add.intent.key, add.intent);
+                          return {};
+                        },
+                        [&](const RetryIntent& retry) -> Result<void> {
+                          const auto it = intents.find(retry.intent.key);
+                          if (it == intents.end()) return lost("no such intent");
+                          it->second = retry.intent;
+                          return {};
+                        },
+                        [&](const FinishIntent& finish) -> Result<void> {
+                          intents.erase(finish.key);
+                          return {};
+                        },
+                        [&](const SetTimer& set) -> Result<void> {
+                          timers.insert_or_assign(set.timer.key, set.timer);
+                          return {};
+                        },
+                        [&](const DropTimer& drop) -> Result<void> {
+                          timers.erase(drop.key);
+                          return {};
+                        },
+                        [&](const auto&) -> Result<void> { return {}; },
+                    },
+                    c);
 }
 
 Result<void> MemoryStore::commit(const Batch& batch) {
@@ -119,7 +122,9 @@ Result<void> MemoryStore::commit(const Batch& batch) {
   return {};
 }
 
-Result<bool> MemoryStore::committed(const BatchId& id) { return batches_.contains(id); }
+Result<bool> MemoryStore::committed(const BatchId& id) {
+  return batches_.contains(id);
+}
 
 Result<std::unique_ptr<StoreReader>> MemoryStore::reader() {
   return fail(ErrorCode::unsupported, "the simulated store is read by its tables");

@@ -1,4 +1,5 @@
-// A store in memory that obeys the contract of ports/store.hpp to the letter, survives the "crash" of the process that uses it, and fails when told to.
+// A store in memory that obeys the contract of ports/store.hpp to the letter, survives the "crash" of the process that
+// uses it, and fails when told to.
 #pragma once
 
 #include <deque>

@@ -22,7 +22,9 @@ constexpr std::int64_t quiet_ms = 30 * 60'000;
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed) : schedule_(seed) {
-    const auto sometimes = [&](double most) { return schedule_.chance(0.5) ? 0.0 : most * static_cast<double>(schedule_.between(0, 100)) / 100; };
+    const auto sometimes = [&](double most) {
+      return schedule_.chance(0.5) ? 0.0 : most * static_cast<double>(schedule_.between(0, 100)) / 100;
+    };
     Faults faults;
     faults.runner_dies = sometimes(0.03);
     faults.keeper_dies = sometimes(0.3);
@@ -83,7 +85,8 @@ class Simulation {
     if (outcome_.violations.size() < 20) outcome_.violations.push_back(checker + ": " + what);
   }
 
-  // The server ------------------------------------------------------------------------------------------------------------------
+  // The server
+  // ------------------------------------------------------------------------------------------------------------------
 
   void boot() {
     engine_ = std::make_unique<control::Engine>(store_, schedule_, schedule_, policy_);
@@ -152,7 +155,8 @@ class Simulation {
     if (!engine_) return;
     std::vector<LiveAttempt> live;
     for (const auto& [id, attempt] : engine_->world().attempts)
-      if (!attempt.record.handle.empty() && !attempt.record.result && !is_final(attempt.record.state)) live.push_back(attempt);
+      if (!attempt.record.handle.empty() && !attempt.record.result && !is_final(attempt.record.state))
+        live.push_back(attempt);
     std::sort(live.begin(), live.end(), [](const auto& a, const auto& b) { return a.record.seq < b.record.seq; });
     for (const LiveAttempt& attempt : live) look_at(attempt);
     alive_after(200, [this] { tick(); });
@@ -180,7 +184,8 @@ class Simulation {
     }});
   }
 
-  // People ----------------------------------------------------------------------------------------------------------------------
+  // People
+  // ----------------------------------------------------------------------------------------------------------------------
 
   void submit() {
     if (!engine_) return;  // refused: nothing was promised
@@ -200,14 +205,17 @@ class Simulation {
 
   void ask_something() {
     if (!engine_ || acknowledged_.empty()) return;
-    const RunId id = acknowledged_[static_cast<std::size_t>(schedule_.between(0, static_cast<std::int64_t>(acknowledged_.size()) - 1))];
+    const RunId id = acknowledged_[static_cast<std::size_t>(
+        schedule_.between(0, static_cast<std::int64_t>(acknowledged_.size()) - 1))];
     const Run run = store_.runs.at(id);
     const Attempt* latest = nullptr;
     for (const auto& [key, attempt] : store_.attempts)
       if (attempt.run == id && (latest == nullptr || attempt.number > latest->number)) latest = &attempt;
     if (latest == nullptr) return;
     if (schedule_.chance(0.5)) {
-      process({[&, attempt = latest->id](const World& world, Now now) { return decide::request_stop(world, attempt, "bob", now); }});
+      process({[&, attempt = latest->id](const World& world, Now now) {
+        return decide::request_stop(world, attempt, "bob", now);
+      }});
       return;
     }
     decide::NewAttempt again;
@@ -232,7 +240,8 @@ class Simulation {
     });
   }
 
-  // Checkers --------------------------------------------------------------------------------------------------------------------
+  // Checkers
+  // --------------------------------------------------------------------------------------------------------------------
 
   void check() {
     for (const RunId& run : acknowledged_)
@@ -249,7 +258,8 @@ class Simulation {
     for (const auto& [key, intent] : store_.intents) violation("stuck", "intent " + key);
     for (const auto& [key, timer] : store_.timers) violation("stuck", "timer " + key);
     if (machine_->living_runners() > 0) violation("orphan", fmt::format("{} runners", machine_->living_runners()));
-    if (machine_->living_workloads() > 0) violation("orphan", fmt::format("{} processes", machine_->living_workloads()));
+    if (machine_->living_workloads() > 0)
+      violation("orphan", fmt::format("{} processes", machine_->living_workloads()));
   }
 
   void check_events() {
@@ -262,7 +272,8 @@ class Simulation {
       if (event.kind != EventKind::attempt_state) continue;
       const auto it = states.find(event.attempt);
       if (it == states.end() || it->second != *event.from || !may_follow(*event.from, *event.to))
-        violation("unexplained", fmt::format("{} -> {} of {}", json::name_of(*event.from), json::name_of(*event.to), event.attempt.str()));
+        violation("unexplained", fmt::format("{} -> {} of {}", json::name_of(*event.from), json::name_of(*event.to),
+                                             event.attempt.str()));
       else
         it->second = *event.to;
       if (is_final(*event.to) != event.reason.has_value()) violation("unexplained", "a final state without a reason");
@@ -305,6 +316,8 @@ class Simulation {
 
 }  // namespace
 
-Outcome simulate(std::uint64_t seed) { return Simulation(seed).run(); }
+Outcome simulate(std::uint64_t seed) {
+  return Simulation(seed).run();
+}
 
 }  // namespace orbit::sim

@@ -1,5 +1,5 @@
-// One seed: a server and a machine for some simulated minutes, with faults, then without, until everything must have come to rest. What was found
-// wrong is returned, empty when nothing.
+// One seed: a server and a machine for some simulated minutes, with faults, then without, until everything must have
+// come to rest. What was found wrong is returned, empty when nothing.
 //
 // Checkers, each by name:
 //   acknowledged-lost   every run whose submission was acknowledged is recorded

@@ -9,8 +9,9 @@
 int main(int argc, char** argv) {
   orbit::cli::Program program;
   program.version = ORBIT_VERSION;
-  program.extra.push_back({"server", "Run the control plane: API, reconciler and scheduler in one process",
-                           [](const std::vector<std::string>& arguments) { return orbit::app::server_command(arguments); }});
+  program.extra.push_back(
+      {"server", "Run the control plane: API, reconciler and scheduler in one process",
+       [](const std::vector<std::string>& arguments) { return orbit::app::server_command(arguments); }});
   program.extra.push_back({"runner", "Carry out the bundle in a directory (started by orbit)",
                            [](const std::vector<std::string>& arguments) {
                              if (arguments.size() == 1) return orbit::runner::run_main(arguments[0]);

@@ -36,7 +36,8 @@ constexpr std::int64_t stop_grace_ms = 5'000;
 
 fs::path default_data_directory() {
   if (const char* xdg = std::getenv("XDG_DATA_HOME"); xdg != nullptr && *xdg == '/') return fs::path(xdg) / "orbit";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return fs::path(home) / ".local/share/orbit";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    return fs::path(home) / ".local/share/orbit";
   return "/var/lib/orbit";
 }
 
@@ -52,7 +53,8 @@ std::map<std::string, std::string> from_environment(const std::vector<std::strin
   std::map<std::string, std::string> out;
   for (const std::string& key : keys) {
     std::string name = "ORBIT_" + key;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (const char* value = std::getenv(name.c_str())) out[key] = value;
   }
   return out;
@@ -164,12 +166,24 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   http.port = address.port;
   http.spool_directory = data / "tmp";
   http.worker_threads = static_cast<std::size_t>(config.http_threads);
-  server::ApiContext context{writer, readers,       *blobs,      *logs,       backends, clock,
-                             rng,    events,        authenticator, submissions, ORBIT_VERSION, "sqlite",
-                             engine.leader_epoch(), started_at};
+  server::ApiContext context{writer,
+                             readers,
+                             *blobs,
+                             *logs,
+                             backends,
+                             clock,
+                             rng,
+                             events,
+                             authenticator,
+                             submissions,
+                             ORBIT_VERSION,
+                             "sqlite",
+                             engine.leader_epoch(),
+                             started_at};
   ORBIT_TRY_ASSIGN(const std::unique_ptr<server::ApiServer> api, server::ApiServer::listen(context, http));
 
-  const std::string host = address.address.find(':') == std::string::npos ? address.address : "[" + address.address + "]";
+  const std::string host =
+      address.address.find(':') == std::string::npos ? address.address : "[" + address.address + "]";
   const std::string url = fmt::format("http://{}:{}", host, api->port());
   json::Object about;
   about["url"] = url;

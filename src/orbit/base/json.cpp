@@ -34,8 +34,11 @@ void canonical_to(std::string& out, const Value& value) {
       out += ']';
       return;
     }
-    case boost::json::kind::double_: ORBIT_ASSERT(!"doubles have no canonical form here"); return;
-    default: out += dump(value);
+    case boost::json::kind::double_:
+      ORBIT_ASSERT(!"doubles have no canonical form here");
+      return;
+    default:
+      out += dump(value);
   }
 }
 
@@ -58,7 +61,9 @@ Result<Value> parse(std::string_view text) {
   return fail(ErrorCode::invalid_argument, fmt::format("not JSON at byte {}: {}", used, error.message()));
 }
 
-std::string dump(const Value& value) { return boost::json::serialize(value); }
+std::string dump(const Value& value) {
+  return boost::json::serialize(value);
+}
 
 std::string canonical(const Value& value) {
   std::string out;

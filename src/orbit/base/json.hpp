@@ -5,9 +5,9 @@
 //   BOOST_DESCRIBE_STRUCT(Point, (), (x, y))
 //   Result<Point> p = json::decode<Point>(text, json::From::user);
 //
-// Reading: optionals, vectors and maps may be absent; every other member must be present. Unknown members are an error from
-// users and ignored between Orbit's own parts (an older reader must accept a newer writer).
-// Writing: empty optionals are written as null, so that a reader sees every key.
+// Reading: optionals, vectors and maps may be absent; every other member must be present. Unknown members are an error
+// from users and ignored between Orbit's own parts (an older reader must accept a newer writer). Writing: empty
+// optionals are written as null, so that a reader sees every key.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -207,7 +207,8 @@ Result<T> to(const Value& value, From source, const std::string& path) {
     T out;
     std::size_t index = 0;
     for (const Value& item : value.get_array()) {
-      ORBIT_TRY_ASSIGN(auto inner, to<typename T::value_type>(item, source, path + "[" + std::to_string(index++) + "]"));
+      ORBIT_TRY_ASSIGN(auto inner,
+                       to<typename T::value_type>(item, source, path + "[" + std::to_string(index++) + "]"));
       out.push_back(std::move(inner));
     }
     return out;
@@ -215,8 +216,7 @@ Result<T> to(const Value& value, From source, const std::string& path) {
     if (!value.is_object()) return detail::wrong_kind(value, "an object", path);
     T out;
     for (const auto& item : value.get_object()) {
-      ORBIT_TRY_ASSIGN(auto inner,
-                       to<typename T::mapped_type>(item.value(), source, detail::child(path, item.key())));
+      ORBIT_TRY_ASSIGN(auto inner, to<typename T::mapped_type>(item.value(), source, detail::child(path, item.key())));
       out.emplace(std::string(item.key()), std::move(inner));
     }
     return out;

@@ -9,18 +9,30 @@ namespace orbit {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid_argument";
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::conflict: return "conflict";
-    case ErrorCode::unauthenticated: return "unauthenticated";
-    case ErrorCode::refused: return "refused";
-    case ErrorCode::too_large: return "too_large";
-    case ErrorCode::unavailable: return "unavailable";
-    case ErrorCode::exhausted: return "exhausted";
-    case ErrorCode::io: return "io";
-    case ErrorCode::corrupt: return "corrupt";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::conflict:
+      return "conflict";
+    case ErrorCode::unauthenticated:
+      return "unauthenticated";
+    case ErrorCode::refused:
+      return "refused";
+    case ErrorCode::too_large:
+      return "too_large";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::exhausted:
+      return "exhausted";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::corrupt:
+      return "corrupt";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -38,13 +50,20 @@ Failure fail_errno(int error_number, std::string_view what, std::string_view pat
     case EDQUOT:
     case EMFILE:
     case ENFILE:
-    case ENOMEM: code = ErrorCode::exhausted; break;
+    case ENOMEM:
+      code = ErrorCode::exhausted;
+      break;
     case ENOENT:
-    case ENOTDIR: code = ErrorCode::not_found; break;
+    case ENOTDIR:
+      code = ErrorCode::not_found;
+      break;
     case EACCES:
     case EPERM:
-    case EROFS: code = ErrorCode::refused; break;
-    default: break;
+    case EROFS:
+      code = ErrorCode::refused;
+      break;
+    default:
+      break;
   }
   char buffer[128];
   const char* reason = strerror_r(error_number, buffer, sizeof buffer);  // GNU variant

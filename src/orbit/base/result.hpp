@@ -47,9 +47,12 @@ using Failure = tl::unexpected<Error>;
 inline Failure fail(ErrorCode code, std::string message, std::string field = {}, std::string hint = {}) {
   return Failure(Error{code, std::move(message), std::move(field), std::move(hint)});
 }
-inline Failure fail(Error error) { return Failure(std::move(error)); }
+inline Failure fail(Error error) {
+  return Failure(std::move(error));
+}
 
-// From errno. ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM become `exhausted`, ENOENT `not_found`, EACCES, EPERM `refused`, others `io`.
+// From errno. ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM become `exhausted`, ENOENT `not_found`, EACCES, EPERM `refused`,
+// others `io`.
 Failure fail_errno(int error_number, std::string_view what, std::string_view path = {});
 
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
@@ -59,14 +62,14 @@ Failure fail_errno(int error_number, std::string_view what, std::string_view pat
 // ORBIT_TRY(expr): return the error of a Result<void>; ORBIT_TRY_ASSIGN(auto x, expr): bind the value or return.
 #define ORBIT_CONCAT_(a, b) a##b
 #define ORBIT_CONCAT(a, b) ORBIT_CONCAT_(a, b)
-#define ORBIT_TRY(expr)                                                           \
-  do {                                                                            \
-    if (auto orbit_result_ = (expr); !orbit_result_)                              \
-      return ::tl::unexpected<::orbit::Error>(std::move(orbit_result_).error());  \
+#define ORBIT_TRY(expr)                                                          \
+  do {                                                                           \
+    if (auto orbit_result_ = (expr); !orbit_result_)                             \
+      return ::tl::unexpected<::orbit::Error>(std::move(orbit_result_).error()); \
   } while (false)
-#define ORBIT_TRY_ASSIGN_(tmp, decl, expr)                                               \
-  auto tmp = (expr);                                                                     \
-  if (!tmp) return ::tl::unexpected<::orbit::Error>(std::move(tmp).error());             \
+#define ORBIT_TRY_ASSIGN_(tmp, decl, expr)                                   \
+  auto tmp = (expr);                                                         \
+  if (!tmp) return ::tl::unexpected<::orbit::Error>(std::move(tmp).error()); \
   decl = std::move(*tmp)
 #define ORBIT_TRY_ASSIGN(decl, expr) ORBIT_TRY_ASSIGN_(ORBIT_CONCAT(orbit_try_, __LINE__), decl, expr)
 #define ORBIT_ASSERT(condition) \

@@ -72,9 +72,9 @@ std::string to_valid_utf8(std::string_view text) {
 
 Result<void> check_name(std::string_view name, std::string_view field) {
   const auto ok = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  const bool valid = !name.empty() && name.size() <= 63 && ok(name[0]) &&
-                     std::all_of(name.begin(), name.end(),
-                                 [&](char c) { return ok(c) || c == '.' || c == '_' || c == '-'; });
+  const bool valid =
+      !name.empty() && name.size() <= 63 && ok(name[0]) &&
+      std::all_of(name.begin(), name.end(), [&](char c) { return ok(c) || c == '.' || c == '_' || c == '-'; });
   if (valid) return {};
   return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a name", to_valid_utf8(name.substr(0, 80))),
               std::string(field), "1 to 63 of a-z, 0-9, '.', '_', '-', beginning with a letter or digit");

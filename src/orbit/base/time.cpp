@@ -15,7 +15,9 @@ std::tm utc(std::int64_t seconds) {
   return tm;
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
 
 }  // namespace
 
@@ -52,12 +54,14 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
   if (!number(4, year, '-') || !number(2, month, '-') || !number(2, tm.tm_mday, 'T') || !number(2, tm.tm_hour, ':') ||
       !number(2, tm.tm_min, ':') || !number(2, tm.tm_sec, 0))
     return bad();
-  if (month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+  if (month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 ||
+      tm.tm_sec > 60)
     return bad();
   std::int64_t ms = 0;
   if (at < text.size() && text[at] == '.') {
     std::int64_t scale = 100;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) ms += (text[at] - '0') * scale;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10)
+      ms += (text[at] - '0') * scale;
   }
   if (at + 1 != text.size() || (text[at] != 'Z' && text[at] != 'z')) return bad();
   tm.tm_year = year - 1900;
@@ -81,11 +85,20 @@ Result<std::int64_t> parse_duration_s(std::string_view text) {
     std::int64_t unit = 1;
     if (!text.empty()) {
       switch (text[0]) {
-        case 's': unit = 1; break;
-        case 'm': unit = 60; break;
-        case 'h': unit = 3600; break;
-        case 'd': unit = 86400; break;
-        default: return bad();
+        case 's':
+          unit = 1;
+          break;
+        case 'm':
+          unit = 60;
+          break;
+        case 'h':
+          unit = 3600;
+          break;
+        case 'd':
+          unit = 86400;
+          break;
+        default:
+          return bad();
       }
       text.remove_prefix(1);
     }

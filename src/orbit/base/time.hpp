@@ -26,8 +26,9 @@ struct MonoTime {
 struct Now {
   WallTime wall;
   MonoTime mono;
-  // UTC that does not step: the wall clock at the start of the process plus what the monotonic clock counted since. Due times (timers, back-off)
-  // are compared with it, so that setting the machine's clock fires nothing early and delays nothing. Filled by control::Engine.
+  // UTC that does not step: the wall clock at the start of the process plus what the monotonic clock counted since. Due
+  // times (timers, back-off) are compared with it, so that setting the machine's clock fires nothing early and delays
+  // nothing. Filled by control::Engine.
   WallTime steady;
 };
 

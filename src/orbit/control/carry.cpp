@@ -31,7 +31,9 @@ Result<decide::Outcome> carry_out(const Intent& intent, const LiveAttempt& attem
       ORBIT_TRY_ASSIGN(outcome.handle, placement->provision(record.id, attempt.request));
       break;
     }
-    case IntentKind::start: ORBIT_TRY(placement->start(record.handle, StartRequest{order_of(attempt), attempt.bundle})); break;
+    case IntentKind::start:
+      ORBIT_TRY(placement->start(record.handle, StartRequest{order_of(attempt), attempt.bundle}));
+      break;
     case IntentKind::stop: {
       Result<void> stopped = placement->stop(record.handle, StopOrder{record.desired_by, now});
       // A place that is gone has nothing left to stop.
@@ -42,7 +44,9 @@ Result<decide::Outcome> carry_out(const Intent& intent, const LiveAttempt& attem
       ORBIT_TRY_ASSIGN(outcome.collected, collect(*placement, record));
       break;
     }
-    case IntentKind::release: ORBIT_TRY(placement->release(record.handle)); break;
+    case IntentKind::release:
+      ORBIT_TRY(placement->release(record.handle));
+      break;
   }
   return outcome;
 }

@@ -1,4 +1,5 @@
-// Between decisions and placements: what an intent does, and what an observation says. The same in the server and in the simulator.
+// Between decisions and placements: what an intent does, and what an observation says. The same in the server and in
+// the simulator.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,8 @@
 namespace orbit::control {
 namespace {
 
-// A reconcile that still wants something after so many rounds contradicts itself; production logs it and goes on at the next tick.
+// A reconcile that still wants something after so many rounds contradicts itself; production logs it and goes on at the
+// next tick.
 constexpr int max_reconcile_rounds = 64;
 
 }  // namespace
@@ -40,7 +41,8 @@ Result<void> Engine::start() {
     const RunId run = attempt.run;
     attempts.push_back(LiveAttempt{std::move(attempt), live.requests[run], live.bundles[run]});
   }
-  // Due times were written by the clock of another life, which may have been set since: none can be further away than its longest span.
+  // Due times were written by the clock of another life, which may have been set since: none can be further away than
+  // its longest span.
   const auto within = [&](WallTime due, std::int64_t longest_ms) {
     return WallTime{std::min(due.ms, anchor_.wall.ms + longest_ms)};
   };
@@ -130,7 +132,9 @@ std::vector<Result<void>> Engine::process_batch(const std::vector<const Command*
   return answers;
 }
 
-std::vector<Event> Engine::take_events() { return std::exchange(events_, {}); }
+std::vector<Event> Engine::take_events() {
+  return std::exchange(events_, {});
+}
 
 std::vector<Intent> Engine::take_due_intents() {
   const WallTime steady = now().steady;

@@ -1,5 +1,5 @@
-// The circle: decide on an overlay, commit one transaction, merge into memory only after the commit, then publish and carry intents out. No
-// threads, no Asio: the server's writer thread drives it, and so does the simulator.
+// The circle: decide on an overlay, commit one transaction, merge into memory only after the commit, then publish and
+// carry intents out. No threads, no Asio: the server's writer thread drives it, and so does the simulator.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,18 @@ class Engine {
   // Takes leadership, loads what lives. Afterwards process({}) reconciles.
   Result<void> start();
 
-  // Decides the commands in order, reconciles, commits once. One answer a command: success means durable. A batch refused as a conflict is retried
-  // command by command, so that one bad command spoils no other. When the store cannot be written every answer is that error and nothing changed.
+  // Decides the commands in order, reconciles, commits once. One answer a command: success means durable. A batch
+  // refused as a conflict is retried command by command, so that one bad command spoils no other. When the store cannot
+  // be written every answer is that error and nothing changed.
   std::vector<Result<void>> process(const std::vector<Command>& commands);
 
   // Events committed since the last call, in order.
   std::vector<Event> take_events();
-  // Intents that are due; each is handed out once per try in the life of this process. A place is not given back while a stop is still open.
+  // Intents that are due; each is handed out once per try in the life of this process. A place is not given back while
+  // a stop is still open.
   std::vector<Intent> take_due_intents();
-  // What became of that intent could not be recorded: it is handed out again, after a pause. Carrying out twice does no harm, forgetting does.
+  // What became of that intent could not be recorded: it is handed out again, after a pause. Carrying out twice does no
+  // harm, forgetting does.
   void hand_out_again(const Intent& intent);
   // Milliseconds until an intent or timer is due, 0 when one is; nothing when none waits.
   std::optional<std::int64_t> next_due_in_ms() const;
@@ -62,8 +65,8 @@ class Engine {
   bool deposed_ = false;
   std::vector<Event> events_;
   struct HandedOut {
-    std::int32_t tries = 0;             // the try it was handed out for
-    std::optional<WallTime> again_at;   // steady
+    std::int32_t tries = 0;            // the try it was handed out for
+    std::optional<WallTime> again_at;  // steady
   };
   bool is_out(const Intent& intent, WallTime steady) const;
   std::map<std::string, HandedOut> handed_out_;  // by intent key

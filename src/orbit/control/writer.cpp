@@ -15,11 +15,13 @@
 namespace orbit::control {
 namespace {
 
-constexpr std::size_t max_batch = 512;      // commands in one transaction
+constexpr std::size_t max_batch = 512;       // commands in one transaction
 constexpr std::size_t max_waiting = 16'384;  // commands that wait; further ones are refused as unavailable
 constexpr std::int64_t max_sleep_ms = 60'000;
 
-Failure stopping() { return fail(ErrorCode::unavailable, "the server is shutting down"); }
+Failure stopping() {
+  return fail(ErrorCode::unavailable, "the server is shutting down");
+}
 
 }  // namespace
 
@@ -89,7 +91,9 @@ struct Writer::State {
 Writer::Writer(Engine& engine, Carry carry, Publish publish)
     : state_(std::make_unique<State>(engine, std::move(carry), std::move(publish))) {}
 
-Writer::~Writer() { stop(); }
+Writer::~Writer() {
+  stop();
+}
 
 void Writer::start() {
   {
@@ -124,7 +128,8 @@ Result<void> Writer::run(Engine::Command command) {
 }
 
 void Writer::post_outcome(const Intent& intent, Result<decide::Outcome> outcome) {
-  // Never refused for want of room: there are no more of them than living attempts. Refused while stopping: the next process carries out again.
+  // Never refused for want of room: there are no more of them than living attempts. Refused while stopping: the next
+  // process carries out again.
   (void)state_->enqueue(
       [intent, outcome = std::move(outcome)](const World& world, Now now) -> Result<Effects> {
         return outcome ? decide::intent_done(world, intent, *outcome, now)
@@ -136,7 +141,9 @@ void Writer::post_outcome(const Intent& intent, Result<decide::Outcome> outcome)
       std::numeric_limits<std::size_t>::max());
 }
 
-bool Writer::deposed() const { return state_->deposed; }
+bool Writer::deposed() const {
+  return state_->deposed;
+}
 
 Result<void> Writer::inspect(const std::function<void(const World&)>& look) {
   return run([&look](const World& world, Now) -> Result<Effects> {

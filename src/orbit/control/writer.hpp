@@ -14,7 +14,8 @@ namespace orbit::control {
 // Thread-safe front of an Engine, which runs on a thread of its own.
 class Writer {
  public:
-  // Takes an intent that became due, with its attempt as it is now, to be carried out somewhere else; called on the writer's thread, must not block.
+  // Takes an intent that became due, with its attempt as it is now, to be carried out somewhere else; called on the
+  // writer's thread, must not block.
   using Carry = std::function<void(const Intent&, const LiveAttempt&)>;
   // Told after each commit, in order, on the writer's thread; must not block.
   using Publish = std::function<void(const std::vector<Event>&)>;

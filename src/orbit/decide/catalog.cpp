@@ -3,7 +3,8 @@
 namespace orbit::decide {
 namespace {
 
-Event event(EventKind kind, const std::string& actor, const std::optional<std::string>& project, std::string evidence, Now now) {
+Event event(EventKind kind, const std::string& actor, const std::optional<std::string>& project, std::string evidence,
+            Now now) {
   Event out;
   out.at = now.wall;
   out.kind = kind;
@@ -29,7 +30,8 @@ Effects create_experiment(const Experiment& experiment, Now now) {
           {event(EventKind::experiment_created, experiment.created_by, experiment.project, experiment.name, now)}};
 }
 
-Result<Effects> conclude_experiment(Experiment experiment, const std::string& conclusion, const std::string& actor, Now now) {
+Result<Effects> conclude_experiment(Experiment experiment, const std::string& conclusion, const std::string& actor,
+                                    Now now) {
   if (experiment.conclusion)
     return fail(ErrorCode::conflict, "experiment '" + experiment.name + "' already has a conclusion", "conclusion",
                 "a conclusion is written once; create a new experiment to go on");

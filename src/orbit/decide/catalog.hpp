@@ -10,7 +10,8 @@ Effects create_project(const Project& project, Now now);  // created_at and crea
 Effects update_project(const Project& project, const std::string& actor, Now now);
 Effects create_experiment(const Experiment& experiment, Now now);
 // conflict when it already has a conclusion.
-Result<Effects> conclude_experiment(Experiment experiment, const std::string& conclusion, const std::string& actor, Now now);
+Result<Effects> conclude_experiment(Experiment experiment, const std::string& conclusion, const std::string& actor,
+                                    Now now);
 Effects create_token(const Token& token, Now now);
 Effects revoke_token(const Token& token, const std::string& actor, Now now);
 

@@ -13,8 +13,8 @@ std::string with(std::string sentence, const std::string& detail) {
 
 }  // namespace
 
-// The order of the questions is the decision: what people or limits asked for explains an exit code, an exit code explains a missing output, and
-// success needs every one of them answered well.
+// The order of the questions is the decision: what people or limits asked for explains an exit code, an exit code
+// explains a missing output, and success needs every one of them answered well.
 Conclusion conclude(const RunnerResult& result, const Collected& collected) {
   if (result.failed_check) {
     if (result.stop_requested && !result.workload_started)
@@ -23,14 +23,14 @@ Conclusion conclude(const RunnerResult& result, const Collected& collected) {
   }
   if (result.timed_out)
     return {AttemptState::terminated, Reason::timeout, with("ended by its time limit", result.detail)};
-  if (result.stop_requested) return {AttemptState::terminated, Reason::cancelled, with("stopped on request", result.detail)};
+  if (result.stop_requested)
+    return {AttemptState::terminated, Reason::cancelled, with("stopped on request", result.detail)};
   if (!result.workload_started)
     return {AttemptState::failed, Reason::start_failed, with("the workload was not started", result.detail)};
   if (!result.exit_code && !result.signal)
     return {AttemptState::interrupted, Reason::runner_lost,
             with("the workload is gone and how it ended cannot be known", result.detail)};
-  if (result.host_oom)
-    return {AttemptState::failed, Reason::host_oom, "the kernel ended the workload: out of memory"};
+  if (result.host_oom) return {AttemptState::failed, Reason::host_oom, "the kernel ended the workload: out of memory"};
   if (result.signal)
     return {AttemptState::failed, Reason::killed_by_signal, fmt::format("ended by signal {}", *result.signal)};
   if (*result.exit_code != 0)
@@ -42,7 +42,8 @@ Conclusion conclude(const RunnerResult& result, const Collected& collected) {
     return {AttemptState::failed, Reason::collect_failed, std::move(detail)};
   }
   if (!result.missing_outputs.empty())
-    return {AttemptState::failed, Reason::output_missing, "expected and not there: " + join(result.missing_outputs, ", ")};
+    return {AttemptState::failed, Reason::output_missing,
+            "expected and not there: " + join(result.missing_outputs, ", ")};
   return {AttemptState::succeeded, Reason::completed, fmt::format("{} artifacts verified", collected.artifacts)};
 }
 

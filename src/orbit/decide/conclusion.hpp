@@ -11,7 +11,7 @@ namespace orbit::decide {
 
 // What collecting found, on the control plane's side.
 struct Collected {
-  Digest manifest;                    // as stored
+  Digest manifest;  // as stored
   std::int64_t artifacts = 0;
   std::int64_t bytes = 0;
   std::vector<std::string> problems;  // what did not hold; empty: verified

@@ -22,7 +22,8 @@ Event event_of(EventKind kind, const Attempt& attempt, const std::string& actor,
   return out;
 }
 
-// One attempt being changed by one decision: however many things are decided about it, it becomes one UpdateAttempt, with one event a transition.
+// One attempt being changed by one decision: however many things are decided about it, it becomes one UpdateAttempt,
+// with one event a transition.
 class Draft {
  public:
   Draft(const World& world, const LiveAttempt& live, Now now)
@@ -42,8 +43,8 @@ class Draft {
     changed_ = true;
   }
 
-  // A final state: with its reason, no timers, and the place given back. `silence`: nobody saw the workload end, so whatever may still run there is
-  // told to stop before the place is given back.
+  // A final state: with its reason, no timers, and the place given back. `silence`: nobody saw the workload end, so
+  // whatever may still run there is told to stop before the place is given back.
   void end(AttemptState state, Reason reason, std::string detail, const std::string& actor, bool silence = false) {
     next_.reason = reason;
     next_.detail = detail;
@@ -120,7 +121,9 @@ Attempt first_record(const Run& run, const AttemptId& id, std::int32_t number, c
 }
 
 // How many attempts a target takes at a time.
-std::int32_t slots(const World& world) { return world.policy.local_slots; }
+std::int32_t slots(const World& world) {
+  return world.policy.local_slots;
+}
 
 std::int32_t occupied(const World& world, const std::string& target) {
   const auto it = world.occupied.find(target);
@@ -133,18 +136,23 @@ bool looks_permanent(ErrorCode code) {
     case ErrorCode::unavailable:
     case ErrorCode::exhausted:
     case ErrorCode::io:
-    case ErrorCode::internal: return false;
-    default: return true;
+    case ErrorCode::internal:
+      return false;
+    default:
+      return true;
   }
 }
 
 Conclusion failed_intent(IntentKind kind, const Error& error) {
   if (error.code == ErrorCode::exhausted) return {AttemptState::failed, Reason::disk_full, error.text()};
   switch (kind) {
-    case IntentKind::collect: return {AttemptState::failed, Reason::collect_failed, error.text()};
+    case IntentKind::collect:
+      return {AttemptState::failed, Reason::collect_failed, error.text()};
     case IntentKind::provision:
-    case IntentKind::start: return {AttemptState::failed, Reason::start_failed, error.text()};
-    default: return {AttemptState::failed, Reason::controller_error, error.text()};
+    case IntentKind::start:
+      return {AttemptState::failed, Reason::start_failed, error.text()};
+    default:
+      return {AttemptState::failed, Reason::controller_error, error.text()};
   }
 }
 
@@ -173,7 +181,9 @@ void act_on(Draft& draft, const JournalRecord& record) {
         draft.note(EventKind::attempt_checkpoint, "runner", record.checkpoint->path);
       }
       break;
-    case JournalKind::runner_started: draft.drop_timer(TimerKind::start_deadline); break;
+    case JournalKind::runner_started:
+      draft.drop_timer(TimerKind::start_deadline);
+      break;
     case JournalKind::precheck_passed:
     case JournalKind::precheck_failed:
     case JournalKind::workload_launching:
@@ -181,7 +191,8 @@ void act_on(Draft& draft, const JournalRecord& record) {
     case JournalKind::signalled:
     case JournalKind::leftovers_ended:
     case JournalKind::collected:
-    case JournalKind::finished: break;
+    case JournalKind::finished:
+      break;
   }
 }
 
@@ -230,13 +241,17 @@ Result<Effects> request_stop(const World& world, const AttemptId& id, const std:
       draft.end(AttemptState::terminated, Reason::cancelled, "stopped while it waited", actor);
       break;
     case AttemptState::starting:
-    case AttemptState::running: draft.intend(IntentKind::stop); break;
-    default: break;  // provisioning: acted on when the place is there
+    case AttemptState::running:
+      draft.intend(IntentKind::stop);
+      break;
+    default:
+      break;  // provisioning: acted on when the place is there
   }
   return draft.take();
 }
 
-Effects observed(const World& world, const AttemptId& id, const Sight& sight, std::int32_t restarts_without_news, Now now) {
+Effects observed(const World& world, const AttemptId& id, const Sight& sight, std::int32_t restarts_without_news,
+                 Now now) {
   const LiveAttempt* live = world.find(id);
   if (live == nullptr || is_final(live->record.state) || live->record.handle.empty()) return {};
   const Attempt& seen = live->record;
@@ -247,7 +262,7 @@ Effects observed(const World& world, const AttemptId& id, const Sight& sight, st
     draft.touch();
     draft.note(EventKind::attempt_reachability, reconciler, std::string(json::name_of(seen.reachability)) + " -> live");
   }
-  if (!sight.started) return draft.take();          // the start intent or its deadline decide
+  if (!sight.started) return draft.take();             // the start intent or its deadline decide
   if (sight.epoch != seen.epoch) return draft.take();  // an outdated copy: what it says changes nothing (R9)
 
   for (const JournalRecord& record : sight.journal) {
@@ -259,7 +274,8 @@ Effects observed(const World& world, const AttemptId& id, const Sight& sight, st
 
   if (sight.result && !seen.result) {
     if (sight.result->attempt != seen.id || sight.result->epoch != seen.epoch) {
-      draft.note(EventKind::attempt_late_evidence, "runner", "a result of another attempt or epoch was found and not believed");
+      draft.note(EventKind::attempt_late_evidence, "runner",
+                 "a result of another attempt or epoch was found and not believed");
       return draft.take();
     }
     Attempt& record = draft.record();
@@ -315,7 +331,8 @@ Effects place_gone(const World& world, const AttemptId& id, const std::string& e
   return draft.take();
 }
 
-Effects metrics(const AttemptId& attempt, std::int64_t from_offset, std::int64_t to_offset, std::vector<MetricPoint> points) {
+Effects metrics(const AttemptId& attempt, std::int64_t from_offset, std::int64_t to_offset,
+                std::vector<MetricPoint> points) {
   return {{AddMetrics{attempt, from_offset, to_offset, std::move(points)}}, {}};
 }
 
@@ -354,7 +371,8 @@ Effects intent_done(const World& world, const Intent& intent, const Outcome& out
       break;
     }
     case IntentKind::stop:
-    case IntentKind::release: break;
+    case IntentKind::release:
+      break;
   }
   return draft.take();
 }
@@ -366,13 +384,15 @@ Effects intent_failed(const World& world, const Intent& intent, const Error& err
   const std::int32_t tries = open->second.tries + 1;
   const bool give_up = looks_permanent(error.code) || tries >= world.policy.max_tries;
   // A stop or release that fails is tried for as long as the attempt is there: giving up would leave something running.
-  const bool must_happen = intent.kind == IntentKind::stop || (intent.kind == IntentKind::release && !looks_permanent(error.code));
+  const bool must_happen =
+      intent.kind == IntentKind::stop || (intent.kind == IntentKind::release && !looks_permanent(error.code));
   if (live != nullptr && give_up && !must_happen) {
     Draft draft(world, *live, now);
     draft.finish(intent.key);
     if (!is_final(live->record.state)) {
       Conclusion conclusion = failed_intent(intent.kind, error);
-      draft.end(conclusion.state, conclusion.reason, std::move(conclusion.detail), reconciler, intent.kind == IntentKind::start);
+      draft.end(conclusion.state, conclusion.reason, std::move(conclusion.detail), reconciler,
+                intent.kind == IntentKind::start);
     }
     return draft.take();
   }
@@ -428,17 +448,22 @@ Effects reconcile(const World& world, Now now) {
 
 std::string waits_for(const World& world, const LiveAttempt& attempt) {
   switch (attempt.record.state) {
-    case AttemptState::submitted: return "waits to be accepted";
+    case AttemptState::submitted:
+      return "waits to be accepted";
     case AttemptState::queued: {
       std::int32_t ahead = 0;
       for (const auto& [seq, id] : world.queue)
         if (seq < attempt.record.seq && world.find(id)->record.target == attempt.record.target) ++ahead;
-      return fmt::format("waits for a slot: {} of {} on {} in use, {} ahead of it", occupied(world, attempt.record.target),
-                         slots(world), attempt.record.target.empty() ? "this machine" : attempt.record.target, ahead);
+      return fmt::format("waits for a slot: {} of {} on {} in use, {} ahead of it",
+                         occupied(world, attempt.record.target), slots(world),
+                         attempt.record.target.empty() ? "this machine" : attempt.record.target, ahead);
     }
-    case AttemptState::provisioning: return "waits for its place to be made";
-    case AttemptState::starting: return "waits for its runner: the bundle is sent and checked";
-    default: return {};
+    case AttemptState::provisioning:
+      return "waits for its place to be made";
+    case AttemptState::starting:
+      return "waits for its runner: the bundle is sent and checked";
+    default:
+      return {};
   }
 }
 

@@ -94,43 +94,44 @@ void apply(World& world, const Change& change, WorldUndo& undo) {
     step.old_timer = lookup(world.timers, key);
     undo.steps_.push_back(std::move(step));
   };
-  std::visit(
-      Overloaded{
-          [&](const AddAttempt& c) {
-            note_attempt(c.attempt.id);
-            put(world, LiveAttempt{c.attempt, c.request, c.bundle});
-          },
-          [&](const UpdateAttempt& c) {
-            const auto it = world.attempts.find(c.attempt.id);
-            if (it == world.attempts.end()) return;  // over and swept: the store's compare-and-set refuses the change
-            note_attempt(c.attempt.id);
-            LiveAttempt next = it->second;
-            next.record = c.attempt;
-            put(world, std::move(next));
-          },
-          [&](const AddIntent& c) {
-            note_intent(c.intent.key);
-            world.intents.emplace(c.intent.key, c.intent);
-          },
-          [&](const RetryIntent& c) {
-            note_intent(c.intent.key);
-            if (const auto it = world.intents.find(c.intent.key); it != world.intents.end()) it->second = c.intent;
-          },
-          [&](const FinishIntent& c) {
-            note_intent(c.key);
-            world.intents.erase(c.key);
-          },
-          [&](const SetTimer& c) {
-            note_timer(c.timer.key);
-            world.timers.insert_or_assign(c.timer.key, c.timer);
-          },
-          [&](const DropTimer& c) {
-            note_timer(c.key);
-            world.timers.erase(c.key);
-          },
-          [](const auto&) {},  // what has no life is not in the world
-      },
-      change);
+  std::visit(Overloaded{
+                 [&](const AddAttempt& c) {
+                   note_attempt(c.attempt.id);
+                   put(world, LiveAttempt{c.attempt, c.request, c.bundle});
+                 },
+                 [&](const UpdateAttempt& c) {
+                   const auto it = world.attempts.find(c.attempt.id);
+                   if (it == world.attempts.end())
+                     return;  // over and swept: the store's compare-and-set refuses the change
+                   note_attempt(c.attempt.id);
+                   LiveAttempt next = it->second;
+                   next.record = c.attempt;
+                   put(world, std::move(next));
+                 },
+                 [&](const AddIntent& c) {
+                   note_intent(c.intent.key);
+                   world.intents.emplace(c.intent.key, c.intent);
+                 },
+                 [&](const RetryIntent& c) {
+                   note_intent(c.intent.key);
+                   if (const auto it = world.intents.find(c.intent.key); it != world.intents.end())
+                     it->second = c.intent;
+                 },
+                 [&](const FinishIntent& c) {
+                   note_intent(c.key);
+                   world.intents.erase(c.key);
+                 },
+                 [&](const SetTimer& c) {
+                   note_timer(c.timer.key);
+                   world.timers.insert_or_assign(c.timer.key, c.timer);
+                 },
+                 [&](const DropTimer& c) {
+                   note_timer(c.key);
+                   world.timers.erase(c.key);
+                 },
+                 [](const auto&) {},  // what has no life is not in the world
+             },
+             change);
 }
 
 void WorldUndo::revert(World& world) {

@@ -17,13 +17,13 @@ namespace orbit {
 
 // Configured limits the decisions obey.
 struct Policy {
-  std::int32_t local_slots = 2;                  // attempts that run at a time on the server's own machine
-  std::int64_t start_deadline_s = 120;           // from "starting" until the runner wrote its first record
-  std::int64_t retry_first_ms = 500;             // back-off of failed intents: doubles up to retry_max_ms
+  std::int32_t local_slots = 2;         // attempts that run at a time on the server's own machine
+  std::int64_t start_deadline_s = 120;  // from "starting" until the runner wrote its first record
+  std::int64_t retry_first_ms = 500;    // back-off of failed intents: doubles up to retry_max_ms
   std::int64_t retry_max_ms = 30'000;
-  std::int32_t max_tries = 8;                    // of an intent whose failure does not look permanent
-  std::int32_t max_runner_restarts = 5;          // adoptions in a row without a new journal record
-  std::int32_t suspected_after_failures = 3;     // observations in a row that could not be made
+  std::int32_t max_tries = 8;                 // of an intent whose failure does not look permanent
+  std::int32_t max_runner_restarts = 5;       // adoptions in a row without a new journal record
+  std::int32_t suspected_after_failures = 3;  // observations in a row that could not be made
   std::int32_t unreachable_after_failures = 10;
 };
 
@@ -40,10 +40,10 @@ struct World {
   std::map<std::string, Timer> timers;    // by key
 
   // Indexes over `attempts`, kept by apply().
-  std::map<std::int64_t, AttemptId> submitted;    // by attempt seq
-  std::map<std::int64_t, AttemptId> queue;        // by attempt seq: the order of the queue
-  std::map<std::string, std::int32_t> occupied;   // slots in use by target; "" is the server's own machine
-  std::set<AttemptId> ended;                      // final, not yet swept
+  std::map<std::int64_t, AttemptId> submitted;   // by attempt seq
+  std::map<std::int64_t, AttemptId> queue;       // by attempt seq: the order of the queue
+  std::map<std::string, std::int32_t> occupied;  // slots in use by target; "" is the server's own machine
+  std::set<AttemptId> ended;                     // final, not yet swept
 
   const LiveAttempt* find(const AttemptId& id) const {
     const auto it = attempts.find(id);
@@ -82,7 +82,8 @@ class WorldUndo {
 void apply(World& world, const Change& change, WorldUndo& undo);
 // What a store had: the world at start. Throws nothing, checks nothing: the store did.
 void load(World& world, std::vector<LiveAttempt> attempts, std::vector<Intent> intents, std::vector<Timer> timers);
-// Forgets attempts that are final and have no open intent. To be called after a commit, when nothing can be undone any more.
+// Forgets attempts that are final and have no open intent. To be called after a commit, when nothing can be undone any
+// more.
 void sweep(World& world);
 
 }  // namespace orbit

@@ -1,6 +1,7 @@
 // The states of an attempt and what may follow what. The full state × state matrix is tests/golden/attempt_states.txt.
 //
-//   submitted ─► queued ─► provisioning ─► starting ─► running ─► collecting ─► succeeded | failed | terminated | interrupted
+//   submitted ─► queued ─► provisioning ─► starting ─► running ─► collecting ─► succeeded | failed | terminated |
+//   interrupted
 //                  ▲            │              │
 //                  └────────────┴──────────────┘   (placed on something that went away before the workload started)
 //

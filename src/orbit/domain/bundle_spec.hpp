@@ -1,12 +1,11 @@
 // What a bundle says (R5). The layout on disk:
 //
-//   bundle.json            every frozen file: path, mode, size, SHA-256; canonical JSON; its SHA-256 is the bundle's digest
-//   job.json               JobSpec                                    ┐
-//   inputs/code/…          staged code, configs, small data           │ frozen: same inputs, same digest on any machine
-//   inputs/patch.diff      the uncommitted changes, if allowed        │
-//   scripts/entrypoint.sh  generated; execs the entry                 ┘
-//   runtime/               the runner's alone (domain/runtime_files.hpp): order, journal, result, precheck, manifest, logs
-//   artifacts/             the workload's: stdout, stderr, metrics, checkpoints, outputs
+//   bundle.json            every frozen file: path, mode, size, SHA-256; canonical JSON; its SHA-256 is the bundle's
+//   digest job.json               JobSpec                                    ┐ inputs/code/…          staged code,
+//   configs, small data           │ frozen: same inputs, same digest on any machine inputs/patch.diff      the
+//   uncommitted changes, if allowed        │ scripts/entrypoint.sh  generated; execs the entry                 ┘
+//   runtime/               the runner's alone (domain/runtime_files.hpp): order, journal, result, precheck, manifest,
+//   logs artifacts/             the workload's: stdout, stderr, metrics, checkpoints, outputs
 #pragma once
 
 #include <boost/describe.hpp>
@@ -49,9 +48,10 @@ BOOST_DESCRIBE_STRUCT(DataFingerprint, (), (input, path, files, size_bytes, sha2
 // job.json. Everything the runner must know that is the same for every attempt.
 struct JobSpec {
   std::int32_t schema = 1;
-  std::string task;                           // for people and records; the runner never branches on it
-  std::string entry;                          // scripts/entrypoint.sh
-  std::string code_entry;                     // the file of inputs/code the entrypoint execs: must exist and be executable; empty for `command`
+  std::string task;   // for people and records; the runner never branches on it
+  std::string entry;  // scripts/entrypoint.sh
+  std::string
+      code_entry;  // the file of inputs/code the entrypoint execs: must exist and be executable; empty for `command`
   std::map<std::string, std::string> params;  // JSON source text of each value, as written: 1.0 stays 1.0
   std::map<std::string, std::string> inputs;  // as resolved
   std::vector<std::string> outputs;           // expected below artifacts/; a missing one is output_missing
@@ -60,15 +60,16 @@ struct JobSpec {
   std::string metrics_file;
   CheckpointRule checkpoints;
 };
-BOOST_DESCRIBE_STRUCT(JobSpec, (), (schema, task, entry, code_entry, params, inputs, outputs, data, environment,
-                                    metrics_file, checkpoints))
+BOOST_DESCRIBE_STRUCT(JobSpec, (),
+                      (schema, task, entry, code_entry, params, inputs, outputs, data, environment, metrics_file,
+                       checkpoints))
 
 // Where the code came from (R1); recorded with the run, not in the bundle: two clones of one commit have one digest.
 struct CodeRevision {
-  std::string source;                // folder or repository URL as given
+  std::string source;                 // folder or repository URL as given
   std::optional<std::string> commit;  // 40 or 64 hexadecimal digits; absent for a folder that is no repository
   bool dirty = false;
-  std::optional<Digest> patch;            // SHA-256 of inputs/patch.diff when dirty
+  std::optional<Digest> patch;              // SHA-256 of inputs/patch.diff when dirty
   std::map<std::string, Digest> key_files;  // path -> SHA-256 of entry, configuration, lock file, profile …
 };
 BOOST_DESCRIBE_STRUCT(CodeRevision, (), (source, commit, dirty, patch, key_files))

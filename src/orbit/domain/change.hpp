@@ -1,5 +1,6 @@
-// Durable operations, as values. A decision answers with a list of them; a store carries out a list in one transaction or not at all.
-// Each that changes a row names the version it saw: if somebody else was first, the transaction is a conflict and nothing happened.
+// Durable operations, as values. A decision answers with a list of them; a store carries out a list in one transaction
+// or not at all. Each that changes a row names the version it saw: if somebody else was first, the transaction is a
+// conflict and nothing happened.
 #pragma once
 
 #include <string>
@@ -30,8 +31,8 @@ struct AddAttempt {  // attempt.seq is given by the writer
   ExecutionRequest request;  // of its run, for the world in memory; stored with the run, not here
   Digest bundle;             // likewise
 };
-// The whole record after the change; `seen_version` and `seen_state` are what it is based on. The new record has version seen_version + 1.
-// Refused when seen_state is final (write-once).
+// The whole record after the change; `seen_version` and `seen_state` are what it is based on. The new record has
+// version seen_version + 1. Refused when seen_state is final (write-once).
 struct UpdateAttempt {
   Attempt attempt;
   std::int64_t seen_version = 0;
@@ -40,7 +41,8 @@ struct UpdateAttempt {
 struct AddCheckpoint {  // idempotent by (attempt, path)
   Checkpoint checkpoint;
 };
-// Points parsed from bytes [from_offset, to_offset) of the attempt's metrics file; refused unless from_offset is where the last one ended.
+// Points parsed from bytes [from_offset, to_offset) of the attempt's metrics file; refused unless from_offset is where
+// the last one ended.
 struct AddMetrics {
   AttemptId attempt;
   std::int64_t from_offset = 0;
@@ -70,9 +72,9 @@ struct RevokeToken {
   WallTime at;
 };
 
-using Change = std::variant<AddProject, UpdateProject, AddExperiment, ConcludeExperiment, AddRun, AddAttempt, UpdateAttempt,
-                            AddCheckpoint, AddMetrics, AddIntent, RetryIntent, FinishIntent, SetTimer, DropTimer, AddToken,
-                            RevokeToken>;
+using Change = std::variant<AddProject, UpdateProject, AddExperiment, ConcludeExperiment, AddRun, AddAttempt,
+                            UpdateAttempt, AddCheckpoint, AddMetrics, AddIntent, RetryIntent, FinishIntent, SetTimer,
+                            DropTimer, AddToken, RevokeToken>;
 
 // The answer of a decision.
 struct Effects {

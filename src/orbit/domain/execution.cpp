@@ -8,6 +8,8 @@ std::string backend_key(PlacementKind placement, LaunchMode mode) {
   return std::string(json::name_of(placement)) + "_" + std::string(json::name_of(mode));
 }
 
-Digest digest_of(const Template& value) { return Sha256::of(json::canonical(json::from(value))); }
+Digest digest_of(const Template& value) {
+  return Sha256::of(json::canonical(json::from(value)));
+}
 
 }  // namespace orbit

@@ -43,7 +43,8 @@ struct EnvironmentProfile {
 };
 BOOST_DESCRIBE_STRUCT(EnvironmentProfile, (), (any, os, python, cuda, driver, packages))
 
-// A checkpoint is a directory below artifacts/<directory>/ that holds a file named <completion_file> (P3): only then is it whole.
+// A checkpoint is a directory below artifacts/<directory>/ that holds a file named <completion_file> (P3): only then is
+// it whole.
 struct CheckpointRule {
   std::string directory = "checkpoints";
   std::string completion_file = "COMPLETE";
@@ -62,8 +63,9 @@ struct TemplateValues {
   std::string metrics_file = "metrics.jsonl";      // below artifacts/
   CheckpointRule checkpoints;
 };
-BOOST_DESCRIBE_STRUCT(TemplateValues, (), (image, target, detach, resources, runtime_env, environment, stop_grace_s,
-                                           metrics_file, checkpoints))
+BOOST_DESCRIBE_STRUCT(TemplateValues, (),
+                      (image, target, detach, resources, runtime_env, environment, stop_grace_s, metrics_file,
+                       checkpoints))
 
 struct Template {
   std::string id;

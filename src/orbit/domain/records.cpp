@@ -4,10 +4,14 @@ namespace orbit {
 
 std::string_view role_name(Role role) {
   switch (role) {
-    case Role::viewer: return "viewer";
-    case Role::member: return "member";
-    case Role::operator_: return "operator";
-    case Role::admin: return "admin";
+    case Role::viewer:
+      return "viewer";
+    case Role::member:
+      return "member";
+    case Role::operator_:
+      return "operator";
+    case Role::admin:
+      return "admin";
   }
   return "?";
 }

@@ -30,13 +30,14 @@ struct Project {
   std::string created_by;
   std::int64_t version = 1;
 };
-BOOST_DESCRIBE_STRUCT(Project, (), (name, description, source, entry, params, environment, key_files, created_at,
-                                    created_by, version))
+BOOST_DESCRIBE_STRUCT(Project, (),
+                      (name, description, source, entry, params, environment, key_files, created_at, created_by,
+                       version))
 
 struct Experiment {
   std::string project;
   std::string name;
-  std::string variable;    // what is varied
+  std::string variable;  // what is varied
   std::string hypothesis;
   std::optional<std::string> conclusion;
   WallTime created_at;
@@ -44,8 +45,8 @@ struct Experiment {
   std::optional<WallTime> concluded_at;
   std::int64_t version = 1;
 };
-BOOST_DESCRIBE_STRUCT(Experiment, (), (project, name, variable, hypothesis, conclusion, created_at, created_by,
-                                       concluded_at, version))
+BOOST_DESCRIBE_STRUCT(Experiment, (),
+                      (project, name, variable, hypothesis, conclusion, created_at, created_by, concluded_at, version))
 
 // What was asked, as asked (R1): disjoint parts, all text, so that nothing is lost in reading.
 struct Submission {
@@ -64,8 +65,9 @@ struct Submission {
   std::optional<EnvironmentProfile> environment;
   std::optional<std::string> resume_argument;  // flag by which the entry is told a checkpoint, e.g. --resume
 };
-BOOST_DESCRIBE_STRUCT(Submission, (), (project, task, name, experiment, tags, template_id, params, resources, overrides,
-                                       inputs, entry, command, environment, resume_argument))
+BOOST_DESCRIBE_STRUCT(Submission, (),
+                      (project, task, name, experiment, tags, template_id, params, resources, overrides, inputs, entry,
+                       command, environment, resume_argument))
 
 // A run: written once, refused any change by the store.
 struct Run {
@@ -87,8 +89,9 @@ struct Run {
   WallTime created_at;
   std::string created_by;
 };
-BOOST_DESCRIBE_STRUCT(Run, (), (id, seq, project, name, experiment, tags, task, submission, resolved_from,
-                                template_digest, request, bundle, code, environment, data, created_at, created_by))
+BOOST_DESCRIBE_STRUCT(Run, (),
+                      (id, seq, project, name, experiment, tags, task, submission, resolved_from, template_digest,
+                       request, bundle, code, environment, data, created_at, created_by))
 
 struct Attempt {
   AttemptId id;
@@ -116,16 +119,16 @@ struct Attempt {
   std::optional<WallTime> ended_at;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> signal;
-  std::int64_t journal_seq = 0;  // last journal record acted upon
+  std::int64_t journal_seq = 0;        // last journal record acted upon
   std::optional<RunnerResult> result;  // what the runner saw, once it said so
   Digest artifacts;                    // manifest (a blob), once collected
   std::int64_t artifact_count = 0;
   std::int64_t artifact_bytes = 0;
 };
-BOOST_DESCRIBE_STRUCT(Attempt, (), (id, seq, run, project, number, state, reachability, archive, desired, desired_by, reason,
-                                    detail, epoch, version, placement, launch, target, handle, resume, created_by,
-                                    created_at, started_at, ended_at, exit_code, signal, journal_seq, result, artifacts,
-                                    artifact_count, artifact_bytes))
+BOOST_DESCRIBE_STRUCT(Attempt, (),
+                      (id, seq, run, project, number, state, reachability, archive, desired, desired_by, reason, detail,
+                       epoch, version, placement, launch, target, handle, resume, created_by, created_at, started_at,
+                       ended_at, exit_code, signal, journal_seq, result, artifacts, artifact_count, artifact_bytes))
 
 struct Checkpoint {
   AttemptId attempt;
@@ -157,9 +160,9 @@ enum class EventKind {
   token_revoked,
   server_started,
 };
-BOOST_DESCRIBE_ENUM(EventKind, project_created, project_updated, experiment_created, experiment_concluded, run_submitted,
-                    attempt_created, attempt_state, attempt_reachability, attempt_stop_requested, attempt_checkpoint,
-                    attempt_late_evidence, token_created, token_revoked, server_started)
+BOOST_DESCRIBE_ENUM(EventKind, project_created, project_updated, experiment_created, experiment_concluded,
+                    run_submitted, attempt_created, attempt_state, attempt_reachability, attempt_stop_requested,
+                    attempt_checkpoint, attempt_late_evidence, token_created, token_revoked, server_started)
 
 // The versioned feed: `seq` is given by the writer and never reused.
 struct Event {

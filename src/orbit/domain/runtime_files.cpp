@@ -4,9 +4,12 @@ namespace orbit {
 
 std::string_view stream_name(Stream stream) {
   switch (stream) {
-    case Stream::stdout_: return "stdout";
-    case Stream::stderr_: return "stderr";
-    case Stream::execution: return "execution";
+    case Stream::stdout_:
+      return "stdout";
+    case Stream::stderr_:
+      return "stderr";
+    case Stream::execution:
+      return "execution";
   }
   return "?";
 }

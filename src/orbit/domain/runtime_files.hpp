@@ -1,15 +1,16 @@
-// The files of an attempt's runtime/ directory: the contract between the planes. Written by placements (order.json, stop.json) and by the
-// runner (everything else); read by placements. What the workload can write is never believed.
+// The files of an attempt's runtime/ directory: the contract between the planes. Written by placements (order.json,
+// stop.json) and by the runner (everything else); read by placements. What the workload can write is never believed.
 //
 //   runtime/order.json      Order          written once before the start (temp + fsync + rename)
 //   runtime/lock            flock'ed by the living runner; a second runner finds it held and exits
-//   runtime/journal.jsonl   JournalRecord  append-only, one JSON object a line; a torn last line is cut off by the next runner
-//   runtime/stop.json       StopOrder      its presence asks for the end; written by the placement, idempotent
+//   runtime/journal.jsonl   JournalRecord  append-only, one JSON object a line; a torn last line is cut off by the next
+//   runner runtime/stop.json       StopOrder      its presence asks for the end; written by the placement, idempotent
 //   runtime/precheck.json   PrecheckReport
 //   runtime/execution.log   text for people: staging, prechecks, launch, probes, collection (R12)
 //   runtime/artifacts.json  ArtifactManifest
 //   runtime/result.json     RunnerResult   temp + fsync + rename; the last thing the runner writes
-//   artifacts/stdout, artifacts/stderr     the workload's own streams, as files and not pipes: it must not die with its runner
+//   artifacts/stdout, artifacts/stderr     the workload's own streams, as files and not pipes: it must not die with its
+//   runner
 #pragma once
 
 #include <boost/describe.hpp>
@@ -58,8 +59,9 @@ struct Order {
   std::int64_t stop_grace_s = 10;
   std::optional<ResumeFrom> resume;
 };
-BOOST_DESCRIBE_STRUCT(Order, (), (schema, attempt, run, number, epoch, project, bundle, launch, image, resources,
-                                  gpu_uuids, runtime_env, stop_grace_s, resume))
+BOOST_DESCRIBE_STRUCT(Order, (),
+                      (schema, attempt, run, number, epoch, project, bundle, launch, image, resources, gpu_uuids,
+                       runtime_env, stop_grace_s, resume))
 
 struct StopOrder {
   std::string by;  // who, for the journal
@@ -76,25 +78,24 @@ struct ProcessIdentity {
 BOOST_DESCRIBE_STRUCT(ProcessIdentity, (), (pid, start_ticks, boot_id))
 
 enum class JournalKind {
-  runner_started,    // identity of the runner; also when a later runner adopts (then `detail` says "adopted")
+  runner_started,  // identity of the runner; also when a later runner adopts (then `detail` says "adopted")
   precheck_passed,
-  precheck_failed,   // reason, detail
+  precheck_failed,     // reason, detail
   workload_launching,  // intent: written and synced before the exec, so that a crash in between never starts it twice
-  workload_started,  // identity of the workload
-  checkpoint,        // a checkpoint became complete
-  stop_requested,    // detail: by whom, or "timeout"
-  signalled,         // signal sent to the whole group
-  workload_ended,    // exit_code or signal; neither: it is gone and how cannot be known
-  leftovers_ended,   // processes that outlived the entry were ended: detail says how many
-  collected,         // artifacts.json is written
-  finished,          // result.json is written
+  workload_started,    // identity of the workload
+  checkpoint,          // a checkpoint became complete
+  stop_requested,      // detail: by whom, or "timeout"
+  signalled,           // signal sent to the whole group
+  workload_ended,      // exit_code or signal; neither: it is gone and how cannot be known
+  leftovers_ended,     // processes that outlived the entry were ended: detail says how many
+  collected,           // artifacts.json is written
+  finished,            // result.json is written
 };
-BOOST_DESCRIBE_ENUM(JournalKind, runner_started, precheck_passed, precheck_failed, workload_launching,
-                    workload_started, checkpoint, stop_requested, signalled, workload_ended, leftovers_ended, collected,
-                    finished)
+BOOST_DESCRIBE_ENUM(JournalKind, runner_started, precheck_passed, precheck_failed, workload_launching, workload_started,
+                    checkpoint, stop_requested, signalled, workload_ended, leftovers_ended, collected, finished)
 
 struct CheckpointRecord {
-  std::string path;  // below artifacts/
+  std::string path;                  // below artifacts/
   std::optional<std::int64_t> step;  // trailing number of the directory's name, if any
   std::int64_t files = 0;
   std::int64_t size_bytes = 0;
@@ -137,14 +138,14 @@ struct Artifact {
   ArtifactKind kind = ArtifactKind::file;
   std::int32_t mode = 0;  // permission bits
   std::int64_t size_bytes = 0;
-  Digest sha256;                     // files only
+  Digest sha256;                      // files only
   std::optional<std::string> target;  // symlinks only: recorded, never followed
 };
 BOOST_DESCRIBE_STRUCT(Artifact, (), (path, kind, mode, size_bytes, sha256, target))
 struct ArtifactManifest {
   std::int32_t schema = 1;
-  std::vector<Artifact> artifacts;       // sorted by path
-  std::vector<std::string> skipped;      // sockets, devices, FIFOs, names that are not valid UTF-8: named, not collected
+  std::vector<Artifact> artifacts;   // sorted by path
+  std::vector<std::string> skipped;  // sockets, devices, FIFOs, names that are not valid UTF-8: named, not collected
 };
 BOOST_DESCRIBE_STRUCT(ArtifactManifest, (), (schema, artifacts, skipped))
 
@@ -158,8 +159,8 @@ struct RunnerResult {
   std::optional<std::int32_t> signal;
   bool stop_requested = false;  // by a StopOrder, before the end
   bool timed_out = false;
-  bool host_oom = false;                  // the kernel's OOM killer hit the workload's cgroup
-  std::optional<Reason> failed_check;     // the precheck that failed, or start_failed
+  bool host_oom = false;               // the kernel's OOM killer hit the workload's cgroup
+  std::optional<Reason> failed_check;  // the precheck that failed, or start_failed
   std::vector<std::string> missing_outputs;
   std::optional<std::string> collect_error;
   std::string detail;  // a sentence for people
@@ -168,8 +169,9 @@ struct RunnerResult {
   std::map<std::string, std::int64_t> log_sizes_bytes;  // by stream name: final, the streams grow no more
   Digest artifacts;                                     // SHA-256 of runtime/artifacts.json
 };
-BOOST_DESCRIBE_STRUCT(RunnerResult, (), (schema, attempt, epoch, workload_started, exit_code, signal, stop_requested,
-                                         timed_out, host_oom, failed_check, missing_outputs, collect_error, detail,
-                                         started_at, ended_at, log_sizes_bytes, artifacts))
+BOOST_DESCRIBE_STRUCT(RunnerResult, (),
+                      (schema, attempt, epoch, workload_started, exit_code, signal, stop_requested, timed_out, host_oom,
+                       failed_check, missing_outputs, collect_error, detail, started_at, ended_at, log_sizes_bytes,
+                       artifacts))
 
 }  // namespace orbit

@@ -1,4 +1,5 @@
-// The one registry of backends (R2): "<placement>_<launch mode>" -> placement. Filled by the composition root, read-only after.
+// The one registry of backends (R2): "<placement>_<launch mode>" -> placement. Filled by the composition root,
+// read-only after.
 #pragma once
 
 #include <map>

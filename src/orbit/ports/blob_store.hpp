@@ -17,7 +17,8 @@ class BlobStore {
   virtual bool has(const Digest& digest) = 0;
   // Durable when it answers; idempotent. `corrupt` when the bytes do not have that digest.
   virtual Result<void> put(const Digest& digest, std::string_view bytes) = 0;
-  // Takes the file over (rename) when it lies on the same file system, else copies; the digest is recomputed in any case.
+  // Takes the file over (rename) when it lies on the same file system, else copies; the digest is recomputed in any
+  // case.
   virtual Result<void> put_file(const Digest& digest, const std::filesystem::path& file) = 0;
   virtual Result<std::string> get(const Digest& digest, std::size_t limit_bytes) = 0;  // verified
   // A path to read from or reflink; never to write. The reader verifies what it copied.

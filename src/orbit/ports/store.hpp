@@ -15,7 +15,7 @@
 namespace orbit {
 
 struct Batch {
-  BatchId id;               // its row tells afterwards whether a commit whose answer was lost took place
+  BatchId id;  // its row tells afterwards whether a commit whose answer was lost took place
   std::int64_t leader_epoch = 0;
   std::vector<Change> changes;
   std::vector<Event> events;  // numbered
@@ -26,7 +26,7 @@ struct LiveState {
   std::int64_t last_event_seq = 0;
   std::int64_t last_run_seq = 0;
   std::int64_t last_attempt_seq = 0;
-  std::vector<Attempt> attempts;  // not final, or with an intent still open
+  std::vector<Attempt> attempts;               // not final, or with an intent still open
   std::map<RunId, ExecutionRequest> requests;  // of those attempts' runs
   std::map<RunId, Digest> bundles;
   std::vector<Intent> intents;
@@ -84,12 +84,14 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Takes leadership: epoch = max(stored + 1, unix time); every later commit of an older epoch is refused. Returns the epoch.
+  // Takes leadership: epoch = max(stored + 1, unix time); every later commit of an older epoch is refused. Returns the
+  // epoch.
   virtual Result<std::int64_t> take_leadership(WallTime now) = 0;
   virtual Result<LiveState> load_live() = 0;
 
-  // All or nothing, durable when it answers. Errors: `conflict` (a compare-and-set lost, a name is taken, a final state would change,
-  // the epoch is outdated: the message says which), `exhausted` (disk full), `unavailable` (the outcome may be unknown: ask committed()).
+  // All or nothing, durable when it answers. Errors: `conflict` (a compare-and-set lost, a name is taken, a final state
+  // would change, the epoch is outdated: the message says which), `exhausted` (disk full), `unavailable` (the outcome
+  // may be unknown: ask committed()).
   virtual Result<void> commit(const Batch& batch) = 0;
   virtual Result<bool> committed(const BatchId& id) = 0;
 

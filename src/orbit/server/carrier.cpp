@@ -16,7 +16,8 @@ void Carrier::carry(const Intent& intent, const LiveAttempt& attempt, control::W
     };
     Result<decide::Outcome> outcome = control::carry_out(intent, attempt, backends_, bring_in, clock_.now().wall);
     if (!outcome)
-      log::warning("{} of attempt {} failed: {}", json::name_of(intent.kind), attempt.record.id.str(), outcome.error().text());
+      log::warning("{} of attempt {} failed: {}", json::name_of(intent.kind), attempt.record.id.str(),
+                   outcome.error().text());
     writer.post_outcome(intent, std::move(outcome));
   });
 }

@@ -20,7 +20,8 @@ Result<void> set(ServerConfig& config, const std::string& key, const std::string
                 near.empty() ? "known: " + join(known, ", ") : "did you mean '" + near + "'?");
   }
   if (member->is_bool()) {
-    if (text != "true" && text != "false") return fail(ErrorCode::invalid_argument, "is true or false, not '" + text + "'", where);
+    if (text != "true" && text != "false")
+      return fail(ErrorCode::invalid_argument, "is true or false, not '" + text + "'", where);
     *member = text == "true";
   } else if (member->is_int64()) {
     std::int64_t number = 0;
@@ -59,8 +60,10 @@ Result<void> check(const ServerConfig& config) {
   ORBIT_TRY(range(config.start_deadline_s, 1, 86'400, "start_deadline_s"));
   ORBIT_TRY(range(config.worker_threads, 1, 64, "worker_threads"));
   ORBIT_TRY(range(config.http_threads, 1, 64, "http_threads"));
-  if (config.log_level != "debug" && config.log_level != "info" && config.log_level != "warning" && config.log_level != "error")
-    return fail(ErrorCode::invalid_argument, "is '" + config.log_level + "'", "log_level", "debug, info, warning or error");
+  if (config.log_level != "debug" && config.log_level != "info" && config.log_level != "warning" &&
+      config.log_level != "error")
+    return fail(ErrorCode::invalid_argument, "is '" + config.log_level + "'", "log_level",
+                "debug, info, warning or error");
   ORBIT_TRY(parse_listen(config.listen));
   return {};
 }
@@ -87,7 +90,8 @@ Result<ListenAddress> parse_listen(const std::string& text) {
   return out;
 }
 
-Result<ServerConfig> load_config(const std::string& text, const std::string& file_name, const std::map<std::string, std::string>& environment,
+Result<ServerConfig> load_config(const std::string& text, const std::string& file_name,
+                                 const std::map<std::string, std::string>& environment,
                                  const std::map<std::string, std::string>& flags) {
   ServerConfig config;
   if (!text.empty() && !only_comments(text)) {

@@ -20,12 +20,14 @@ struct ServerConfig {
   std::int32_t worker_threads = 4;         // for starting, observing and collecting attempts
   std::int32_t http_threads = 4;           // for requests
 };
-BOOST_DESCRIBE_STRUCT(ServerConfig, (), (listen, local_slots, allow_command_tasks, log_level, observe_interval_ms,
-                                         start_deadline_s, worker_threads, http_threads))
+BOOST_DESCRIBE_STRUCT(ServerConfig, (),
+                      (listen, local_slots, allow_command_tasks, log_level, observe_interval_ms, start_deadline_s,
+                       worker_threads, http_threads))
 
-// `text`: of config.yaml, empty when there is none. `flags` and `environment`: key -> text. Unknown keys and values out of range are errors naming
-// where they stand.
-Result<ServerConfig> load_config(const std::string& text, const std::string& file_name, const std::map<std::string, std::string>& environment,
+// `text`: of config.yaml, empty when there is none. `flags` and `environment`: key -> text. Unknown keys and values out
+// of range are errors naming where they stand.
+Result<ServerConfig> load_config(const std::string& text, const std::string& file_name,
+                                 const std::map<std::string, std::string>& environment,
                                  const std::map<std::string, std::string>& flags);
 
 struct ListenAddress {

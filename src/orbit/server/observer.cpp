@@ -20,8 +20,9 @@ bool worth_a_look(const LiveAttempt& attempt) {
 
 }  // namespace
 
-Observer::Observer(control::Writer& writer, const BackendRegistry& backends, LogStore& logs, ReaderSource readers, Clock& clock,
-                   WorkerPool& workers, std::function<void(const AttemptId&)> logs_grew, std::int64_t interval_ms)
+Observer::Observer(control::Writer& writer, const BackendRegistry& backends, LogStore& logs, ReaderSource readers,
+                   Clock& clock, WorkerPool& workers, std::function<void(const AttemptId&)> logs_grew,
+                   std::int64_t interval_ms)
     : writer_(writer),
       backends_(backends),
       logs_(logs),
@@ -31,7 +32,9 @@ Observer::Observer(control::Writer& writer, const BackendRegistry& backends, Log
       logs_grew_(std::move(logs_grew)),
       interval_ms_(interval_ms) {}
 
-Observer::~Observer() { stop(); }
+Observer::~Observer() {
+  stop();
+}
 
 void Observer::start() {
   thread_ = std::thread([this] { loop(); });
@@ -114,8 +117,8 @@ void Observer::look_at(const LiveAttempt& attempt) {
   decide::Sight sight = control::sight_of(std::move(*observation));
   if (!sight.journal.empty()) memory.restarts = 0;
   remember(id, memory);
-  const bool news = !sight.journal.empty() || sight.result || sight.runner_dead ||
-                    record.reachability != Reachability::live;
+  const bool news =
+      !sight.journal.empty() || sight.result || sight.runner_dead || record.reachability != Reachability::live;
   if (!news) return;
   writer_.post([this, id, sight = std::move(sight)](const World& world, Now now) -> Result<Effects> {
     // Counted on the writer's thread, where it is known whether another one is being started already.
@@ -145,7 +148,8 @@ void Observer::bring_logs_and_metrics(Placement& placement, const LiveAttempt& a
     memory.metrics_offset = *offset;
   }
   for (bool more = true; more && !stop_;) {
-    auto read = read_metrics(placement, record, attempt.request.values.metrics_file, memory.metrics_offset, clock_.now().wall);
+    auto read =
+        read_metrics(placement, record, attempt.request.values.metrics_file, memory.metrics_offset, clock_.now().wall);
     if (!read) {
       log::warning("metrics of attempt {} could not be read: {}", record.id.str(), read.error().text());
       break;
@@ -153,10 +157,9 @@ void Observer::bring_logs_and_metrics(Placement& placement, const LiveAttempt& a
     if (read->to_offset == read->from_offset) break;
     more = read->more;
     const std::int64_t to_offset = read->to_offset;
-    const Result<void> recorded =
-        writer_.run([&](const World&, Now) -> Result<Effects> {
-          return decide::metrics(record.id, read->from_offset, read->to_offset, std::move(read->points));
-        });
+    const Result<void> recorded = writer_.run([&](const World&, Now) -> Result<Effects> {
+      return decide::metrics(record.id, read->from_offset, read->to_offset, std::move(read->points));
+    });
     if (!recorded) {
       memory.metrics_offset = -1;  // ask the store where it stands
       break;

@@ -1,5 +1,5 @@
-// Looks at every attempt that has a place, again and again: its journal, its logs, its metrics. Level-triggered: it knows nothing that it would not
-// find out anew after a restart.
+// Looks at every attempt that has a place, again and again: its journal, its logs, its metrics. Level-triggered: it
+// knows nothing that it would not find out anew after a restart.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class Observer {
  private:
   // What this process remembers of an attempt between two looks.
   struct Memory {
-    std::int32_t failures = 0;  // looks in a row that could not be made
-    std::int32_t restarts = 0;  // runners found dead since the journal last grew
+    std::int32_t failures = 0;         // looks in a row that could not be made
+    std::int32_t restarts = 0;         // runners found dead since the journal last grew
     std::int64_t metrics_offset = -1;  // -1: to be read from the store
   };
 

@@ -303,7 +303,8 @@ Result<std::optional<CheckpointRecord>> choose(const std::vector<CheckpointRecor
                                                const std::optional<std::string>& wanted) {
   if (all.empty()) return std::optional<CheckpointRecord>();
   if (!wanted) {
-    // The furthest, by the number in its name: several may be announced in one look, in no particular order. Without numbers, the last announced.
+    // The furthest, by the number in its name: several may be announced in one look, in no particular order. Without
+    // numbers, the last announced.
     const CheckpointRecord* latest = &all.front();
     for (const CheckpointRecord& record : all)
       if (record.step.value_or(-1) >= latest->step.value_or(-1)) latest = &record;

@@ -12,8 +12,9 @@ namespace orbit::server {
 struct WorkerPool::State {
   mutable std::mutex mutex;
   std::condition_variable wake;
-  std::unordered_map<std::string, std::deque<std::function<void()>>> tasks;  // the front one of a key is ready or running
-  std::deque<std::string> ready;                                            // keys whose front task may run
+  std::unordered_map<std::string, std::deque<std::function<void()>>>
+      tasks;                      // the front one of a key is ready or running
+  std::deque<std::string> ready;  // keys whose front task may run
   bool stopped = false;
   std::vector<std::thread> threads;
 
@@ -45,7 +46,9 @@ WorkerPool::WorkerPool(std::size_t threads) : state_(std::make_unique<State>()) 
   for (std::size_t i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->work(); });
 }
 
-WorkerPool::~WorkerPool() { stop(); }
+WorkerPool::~WorkerPool() {
+  stop();
+}
 
 void WorkerPool::post(const std::string& key, std::function<void()> task) {
   const std::lock_guard lock(state_->mutex);

@@ -181,8 +181,8 @@ class Walk {
     if (const auto it = attempts_.find(id.str()); it != attempts_.end()) return &it->second;
     std::optional<AttemptNow> found;
     sql_.query(attempt_now).each({id}, [&](const Query::Row& row) {
-      found = {row.integer(0), from_name<AttemptState>(row.text(1), "attempt " + id.str()), row.text(2),
-               row.integer(3), row.integer(4)};
+      found = {row.integer(0), from_name<AttemptState>(row.text(1), "attempt " + id.str()), row.text(2), row.integer(3),
+               row.integer(4)};
     });
     return found ? &attempts_.emplace(id.str(), *found).first->second : nullptr;
   }

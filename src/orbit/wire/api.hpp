@@ -1,6 +1,6 @@
-// The objects of /api/v1: what the server answers, what the CLI prints with -o json, and the source of openapi.json (wire/openapi.hpp).
-// Units are in the keys; times are RFC 3339 in UTC with milliseconds; lists are {items, next_cursor}.
-// These names are promises others script against: add, never rename.
+// The objects of /api/v1: what the server answers, what the CLI prints with -o json, and the source of openapi.json
+// (wire/openapi.hpp). Units are in the keys; times are RFC 3339 in UTC with milliseconds; lists are {items,
+// next_cursor}. These names are promises others script against: add, never rename.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -20,8 +20,8 @@ struct Problem {
   std::string type = "about:blank";
   std::string title;
   std::int32_t status = 500;
-  std::string code;                 // ErrorCode's name
-  std::string detail;               // one sentence
+  std::string code;                  // ErrorCode's name
+  std::string detail;                // one sentence
   std::optional<std::string> field;  // path of the offending key
   std::optional<std::string> hint;   // what to do
 };
@@ -59,9 +59,10 @@ struct AttemptObject {
   std::int64_t artifact_bytes = 0;
   std::optional<Digest> artifacts_digest;
 };
-BOOST_DESCRIBE_STRUCT(AttemptObject, (), (id, number, state, reason, blame, detail, reachability, archive, desired,
-                                          placement, launch, node, resume, created_by, created_at, started_at, ended_at,
-                                          duration_s, exit_code, signal, artifact_count, artifact_bytes, artifacts_digest))
+BOOST_DESCRIBE_STRUCT(AttemptObject, (),
+                      (id, number, state, reason, blame, detail, reachability, archive, desired, placement, launch,
+                       node, resume, created_by, created_at, started_at, ended_at, duration_s, exit_code, signal,
+                       artifact_count, artifact_bytes, artifacts_digest))
 
 struct RunObject {
   std::string id;
@@ -84,9 +85,9 @@ struct RunObject {
   std::string created_by;
   std::vector<AttemptObject> attempts;
 };
-BOOST_DESCRIBE_STRUCT(RunObject, (), (id, project, name, experiment, tags, task, state, reason, succeeded_attempt,
-                                      bundle_digest, template_id, template_digest, code, environment, data, params,
-                                      created_at, created_by, attempts))
+BOOST_DESCRIBE_STRUCT(RunObject, (),
+                      (id, project, name, experiment, tags, task, state, reason, succeeded_attempt, bundle_digest,
+                       template_id, template_digest, code, environment, data, params, created_at, created_by, attempts))
 
 // GET /runs/{run}/spec: all that was frozen.
 struct RunSpecObject {
@@ -98,9 +99,11 @@ struct RunSpecObject {
   BundleManifest bundle;
   Digest bundle_digest;
 };
-BOOST_DESCRIBE_STRUCT(RunSpecObject, (), (submission, resolved_from, template_digest, request, job, bundle, bundle_digest))
+BOOST_DESCRIBE_STRUCT(RunSpecObject, (),
+                      (submission, resolved_from, template_digest, request, job, bundle, bundle_digest))
 
-// POST /runs. Code travels before it as blobs; `files` is the digest of a blob holding their list (a BundleManifest: paths below inputs/).
+// POST /runs. Code travels before it as blobs; `files` is the digest of a blob holding their list (a BundleManifest:
+// paths below inputs/).
 struct SubmitRequest {
   std::optional<std::string> id;  // chosen by the client (a ULID): the same request sent twice makes one run
   Submission submission;
@@ -126,7 +129,8 @@ struct RerunRequest {
 };
 BOOST_DESCRIBE_STRUCT(RerunRequest, (), (target))
 struct ResumeRequest {
-  std::optional<std::string> checkpoint;  // path below artifacts/, or its last component; absent: the latest of the latest attempt that has one
+  std::optional<std::string> checkpoint;  // path below artifacts/, or its last component; absent: the latest of the
+                                          // latest attempt that has one
   std::optional<std::int32_t> attempt;    // whose checkpoint; absent: the latest with one
   std::optional<std::string> target;
 };
@@ -208,8 +212,9 @@ struct EventObject {
 };
 BOOST_DESCRIBE_STRUCT(EventObject, (), (seq, at, kind, actor, project, run, attempt, from, to, reason, evidence))
 
-// GET …/logs/{stream} as text/event-stream: events "log" (id: the offset after it) with this as data, then one "end" with {"size_bytes": n}.
-// Plain GET answers the bytes with the headers Orbit-Log-Offset, Orbit-Log-Size and Orbit-Log-End: true|false.
+// GET …/logs/{stream} as text/event-stream: events "log" (id: the offset after it) with this as data, then one "end"
+// with {"size_bytes": n}. Plain GET answers the bytes with the headers Orbit-Log-Offset, Orbit-Log-Size and
+// Orbit-Log-End: true|false.
 struct LogChunk {
   std::int64_t offset = 0;
   std::string bytes_base64;  // streams are bytes: they may hold NULs and invalid UTF-8
@@ -230,8 +235,8 @@ BOOST_DESCRIBE_STRUCT(QueueItem, (), (run, project, name, attempt, position, sin
 struct WhyObject {  // S6, R7: why a run is where it is
   std::string run;
   AttemptState state = AttemptState::submitted;
-  std::string summary;                 // one sentence
-  std::vector<std::string> evidence;   // what supports it, newest last
+  std::string summary;                // one sentence
+  std::vector<std::string> evidence;  // what supports it, newest last
 };
 BOOST_DESCRIBE_STRUCT(WhyObject, (), (run, state, summary, evidence))
 

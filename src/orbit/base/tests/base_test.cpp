@@ -63,17 +63,23 @@ TEST(Text, Sizes) {
   EXPECT_EQ(parse_bytes("20 gib").value(), 20LL << 30);
   EXPECT_EQ(parse_bytes("1.5KB").value(), 1500);
   EXPECT_EQ(parse_bytes("7").value(), 7);
-  for (const char* text : {"", "-1", "GiB", "1XB", "1e30GiB", "nan", "inf", "0.3"}) EXPECT_FALSE(parse_bytes(text)) << text;
+  for (const char* text : {"", "-1", "GiB", "1XB", "1e30GiB", "nan", "inf", "0.3"})
+    EXPECT_FALSE(parse_bytes(text)) << text;
 }
 
 TEST(Text, Utf8) {
   EXPECT_TRUE(is_valid_utf8("größe 中文 🚀"));
   for (const char* text : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xe4\xb8"})
     EXPECT_FALSE(is_valid_utf8(text)) << text;
-  EXPECT_EQ(to_valid_utf8("a\xff" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(to_valid_utf8("a\xff"
+                          "b"),
+            "a\xEF\xBF\xBD"
+            "b");
 }
 
-RC_GTEST_PROP(Text, RepairedTextIsValid, (const std::string& bytes)) { RC_ASSERT(is_valid_utf8(to_valid_utf8(bytes))); }
+RC_GTEST_PROP(Text, RepairedTextIsValid, (const std::string& bytes)) {
+  RC_ASSERT(is_valid_utf8(to_valid_utf8(bytes)));
+}
 
 TEST(Text, NearestFindsTyposAndNothingElse) {
   EXPECT_EQ(nearest("resorces", {"resources", "image", "target"}), "resources");

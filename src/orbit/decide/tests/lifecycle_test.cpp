@@ -231,8 +231,8 @@ TEST(Lifecycle, ASecondAttemptIsRefusedWhileOneLives) {  // R8
   EXPECT_EQ(std::get<AddAttempt>(effects.changes.at(0)).bundle, run.bundle);
 }
 
-// Whatever comes in whatever order: legal transitions only, final states stay (Play asserts both), slots are never exceeded, and what is over
-// leaves nothing open for ever.
+// Whatever comes in whatever order: legal transitions only, final states stay (Play asserts both), slots are never
+// exceeded, and what is over leaves nothing open for ever.
 RC_GTEST_PROP(Lifecycle, AnyOrderOfInputsKeepsTheRules, ()) {
   Play play;
   play.world.policy.local_slots = *rc::gen::inRange(1, 3);
@@ -274,9 +274,10 @@ RC_GTEST_PROP(Lifecycle, AnyOrderOfInputsKeepsTheRules, ()) {
         sight.epoch = *rc::gen::element(1, 1, 1, 2);
         sight.runner_dead = *rc::gen::arbitrary<bool>();
         for (int r = 0, n = *rc::gen::inRange(0, 4); r < n; ++r)
-          sight.journal.push_back(play.record(
-              play.records.at(id).journal_seq + *rc::gen::inRange(0, 3),
-              *rc::gen::element(JournalKind::runner_started, JournalKind::workload_started, JournalKind::workload_ended)));
+          sight.journal.push_back(
+              play.record(play.records.at(id).journal_seq + *rc::gen::inRange(0, 3),
+                          *rc::gen::element(JournalKind::runner_started, JournalKind::workload_started,
+                                            JournalKind::workload_ended)));
         if (*rc::gen::inRange(0, 4) == 0) sight.result = play.result(id);
         play.take(decide::observed(play.world, id, sight, *rc::gen::inRange(0, 7), play.now()));
         break;
@@ -284,8 +285,12 @@ RC_GTEST_PROP(Lifecycle, AnyOrderOfInputsKeepsTheRules, ()) {
       case 6:
         if (auto effects = decide::request_stop(play.world, id, "bob", play.now())) play.take(std::move(*effects));
         break;
-      case 7: play.take(decide::not_observed(play.world, id, *rc::gen::inRange(1, 15), Error{}, play.now())); break;
-      default: play.pass(*rc::gen::inRange(0, 200'000)); break;
+      case 7:
+        play.take(decide::not_observed(play.world, id, *rc::gen::inRange(1, 15), Error{}, play.now()));
+        break;
+      default:
+        play.pass(*rc::gen::inRange(0, 200'000));
+        break;
     }
     play.settle();
     RC_ASSERT(!::testing::Test::HasFatalFailure());

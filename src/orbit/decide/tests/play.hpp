@@ -1,5 +1,5 @@
-// Plays decisions against a world and holds them to the rules every store enforces: versions go up by one, transitions are legal, what is final
-// stays as it is.
+// Plays decisions against a world and holds them to the rules every store enforces: versions go up by one, transitions
+// are legal, what is final stays as it is.
 #pragma once
 
 #include <gtest/gtest.h>

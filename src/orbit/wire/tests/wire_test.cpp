@@ -108,7 +108,8 @@ TEST(Convert, DurationCountsWhileTheWorkloadLives) {
 }
 
 TEST(Convert, ParamsAreTypedAndBareTextStandsForItself) {
-  const auto out = run_object(orbit::Run{}, {}, {{"lr", "0.5"}, {"on", "true"}, {"who", "a \xff b"}, {"n", "7"}}, WallTime{});
+  const auto out =
+      run_object(orbit::Run{}, {}, {{"lr", "0.5"}, {"on", "true"}, {"who", "a \xff b"}, {"n", "7"}}, WallTime{});
   EXPECT_TRUE(out.params.at("lr").is_double());
   EXPECT_TRUE(out.params.at("on").is_bool());
   EXPECT_TRUE(out.params.at("n").is_int64());
