@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import socket
-import unittest
 
 from harness import Case, git, main
 
@@ -294,21 +293,6 @@ class Refused(Case):
         ran = self.refused(folder, code=None)
         self.assertNotEqual(ran.code, 0)
         self.assertIn("8", ran.text)
-
-
-class LargeFile(Case):
-    @unittest.skipUnless("build/release" in str(os.environ.get("ORBIT_BIN", "build/release")), "an unoptimised SHA-256 of 5 GB takes minutes")
-    def test_a_5_gb_file(self):
-        """5 GB are within the limit: frozen, sent, checked, run."""
-        if shutil.disk_usage(self.dir).free < 24 << 30:
-            self.skipTest("needs 24 GiB of free disk: the blob and the attempt's copy")
-        self.new_server()
-        folder = self.project("stat -c %s huge\n")
-        with open(folder / "huge", "wb") as file:
-            file.truncate(5_000_000_000)
-        run = self.wait_final(self.submit(folder))
-        self.assertEqual(run["state"], "succeeded", run)
-        self.assertEqual(self.logs(run), b"5000000000\n")
 
 
 class Start(Case):

@@ -334,7 +334,7 @@ class Running:
         return self.err_path.read_text(errors="replace")
 
     def wait(self):
-        return self.process.wait(timeout=2 * PATIENCE_S)
+        return self.process.wait(timeout=4 * PATIENCE_S)
 
     def end(self):
         if self.process.poll() is None:
