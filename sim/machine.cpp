@@ -52,6 +52,7 @@ Result<Observation> Machine::observe(const std::string& handle, std::int64_t aft
   view.runner = place->runner_alive ? RunnerLiveness::alive : RunnerLiveness::dead;
   view.result = place->result;
   view.journal = place->journal;
+  place->synced = place->journal.size();  // what is told is on disk
   place->past.push_back(view);
   if (schedule_.chance(faults_.stale))
     view =

@@ -262,7 +262,14 @@ Effects observed(const World& world, const AttemptId& id, const Sight& sight, st
     draft.touch();
     draft.note(EventKind::attempt_reachability, reconciler, std::string(json::name_of(seen.reachability)) + " -> live");
   }
-  if (!sight.started) return draft.take();             // the start intent or its deadline decide
+  if (!sight.started) {
+    // The start intent or its deadline decide. Where there is neither (the place lost what the runner had written), a
+    // new deadline does.
+    if (seen.state == AttemptState::starting && world.open_intent(id, IntentKind::start) == nullptr &&
+        !world.timers.contains(timer_key(id, TimerKind::start_deadline)))
+      draft.set_timer(TimerKind::start_deadline, world.policy.start_deadline_s);
+    return draft.take();
+  }
   if (sight.epoch != seen.epoch) return draft.take();  // an outdated copy: what it says changes nothing (R9)
 
   for (const JournalRecord& record : sight.journal) {
@@ -434,8 +441,7 @@ Effects reconcile(const World& world, Now now) {
       continue;
     }
     Draft draft(world, *live, now);
-    if (timer.kind == TimerKind::start_deadline && live->record.state == AttemptState::starting &&
-        live->record.journal_seq == 0)
+    if (timer.kind == TimerKind::start_deadline && live->record.state == AttemptState::starting)
       draft.end(AttemptState::failed, Reason::start_failed,
                 fmt::format("the runner did not say a word within {}", human_duration(world.policy.start_deadline_s)),
                 reconciler, true);

@@ -45,6 +45,7 @@ class Placement {
   // Puts bundle and order there and starts the runner. If a runner lives, does nothing; if one lived and died, starts
   // one that adopts.
   virtual Result<void> start(const std::string& handle, const StartRequest& request) = 0;
+  // What it tells of the journal is on disk there: a record told once is never taken back by a crash of that machine.
   // `unavailable`: cannot be reached now. `not_found`: the place is gone for certain.
   virtual Result<Observation> observe(const std::string& handle, std::int64_t after_journal_seq) = 0;
   virtual Result<void> stop(const std::string& handle, const StopOrder& order) = 0;

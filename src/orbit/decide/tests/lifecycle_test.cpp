@@ -167,6 +167,19 @@ TEST(Lifecycle, TheStartDeadlineEndsWithTheFirstWord) {
   EXPECT_EQ(play.state(id), AttemptState::starting);  // prechecks may take their time
 }
 
+TEST(Lifecycle, APlaceThatLostWhatItsRunnerWroteEndsTheStartInTime) {
+  Play play;
+  const AttemptId id = play.submit();
+  play.started(id);
+  decide::Sight spoke;
+  spoke.journal = {play.record(1, JournalKind::runner_started)};
+  play.see(id, spoke);
+  EXPECT_TRUE(play.world.timers.empty());
+  play.take(decide::observed(play.world, id, decide::Sight{}, 0, play.now()));  // nothing is there any more
+  play.pass(play.world.policy.start_deadline_s * 1000);
+  EXPECT_EQ(play.state(id), AttemptState::failed);
+}
+
 TEST(Lifecycle, ANetworkErrorMovesReachabilityOnly) {  // R6
   Play play;
   const AttemptId id = play.submit();
