@@ -225,17 +225,22 @@ class Reader final : public StoreReader {
 }  // namespace
 
 std::string runs_page_sql(const RunFilter& filter, std::string_view columns) {
-  // With a tag the page is found along the tags, else along the heads; both keep the order of submission in every
-  // index.
+  // Every index keeps the order of submission behind what it finds by, so a page is read off one of them. With a tag
+  // that is the tags', unless a state is asked for that few runs are in: those of all tags are fewer than the runs of
+  // one.
+  const bool few = filter.state && !is_final(*filter.state);
+  const bool along_tags = filter.tag && !few;
   std::string sql = fmt::format("SELECT {} FROM ", columns);
-  const std::string_view order = filter.tag ? "t.seq" : "h.seq";
-  if (filter.tag) {
+  const std::string_view order = along_tags ? "t.seq" : "h.seq";
+  if (along_tags)
     sql += "run_tag t JOIN run_head h ON h.run = t.run JOIN run r ON r.id = t.run WHERE t.tag = :tag";
-    if (filter.project) sql += " AND t.project = :project";
-  } else {
+  else if (filter.tag)
+    sql +=
+        "run_head h JOIN run r ON r.id = h.run"
+        " WHERE EXISTS (SELECT 1 FROM run_tag t WHERE t.tag = :tag AND t.seq = h.seq)";
+  else
     sql += "run_head h JOIN run r ON r.id = h.run WHERE 1 = 1";
-    if (filter.project) sql += " AND h.project = :project";
-  }
+  if (filter.project) sql += along_tags ? " AND t.project = :project" : " AND h.project = :project";
   if (filter.experiment) sql += " AND h.experiment = :experiment";
   if (filter.created_by) sql += " AND h.created_by = :created_by";
   if (filter.state) sql += " AND h.latest_state = :state";

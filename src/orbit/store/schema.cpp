@@ -49,6 +49,7 @@ std::vector<std::string> first(const Dialect& dialect) {
       "CREATE INDEX run_head_state ON run_head (latest_state, seq)",
       "CREATE INDEX run_head_project_state ON run_head (project, latest_state, seq)",
       "CREATE INDEX run_head_created_by ON run_head (created_by, seq)",
+      "CREATE INDEX run_head_created_by_state ON run_head (created_by, latest_state, seq)",
 
       "CREATE TABLE attempt (id TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL UNIQUE, run TEXT NOT NULL REFERENCES "
       "run (id),"

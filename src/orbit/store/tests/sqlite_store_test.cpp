@@ -193,12 +193,12 @@ TEST_F(Sqlite, pages_of_runs_are_found_along_an_index_whatever_the_filter) {
   const auto store = open();
   sqlite3* connection = nullptr;
   ASSERT_EQ(sqlite3_open(backend_.file().c_str(), &connection), SQLITE_OK);
-  for (unsigned bits = 0; bits < 32; ++bits) {
+  for (unsigned bits = 0; bits < 64; ++bits) {
     RunFilter filter;
     if ((bits & 1U) != 0) filter.project = "p";
     if ((bits & 2U) != 0) filter.experiment = "e";
     if ((bits & 4U) != 0) filter.tag = "t";
-    if ((bits & 8U) != 0) filter.state = AttemptState::running;
+    if ((bits & 8U) != 0) filter.state = (bits & 32U) != 0 ? AttemptState::failed : AttemptState::running;
     if ((bits & 16U) != 0) filter.created_by = "ann";
     const std::string sql = "EXPLAIN QUERY PLAN " + runs_page_sql(filter, run_columns);
     sqlite3_stmt* statement = nullptr;

@@ -460,7 +460,9 @@ TEST_P(StoreContract, runs_are_filtered_and_paged_newest_first) {
     if (seq % 6 == 0) r.tags = {"six", "all"};
     if (seq % 6 == 1) r.tags = {"all"};
     Attempt a = attempt(seq, r);
+    // A state few runs are in, and a common one: they are looked for in different ways.
     if (seq % 5 == 0) a.state = AttemptState::running;
+    if (seq % 5 == 1) a.state = AttemptState::failed;
     must_commit({AddRun{r}, AddAttempt{a, {}, {}}});
   }
   const auto seqs = [&](const RunFilter& filter, Page page = {}) {
@@ -482,16 +484,18 @@ TEST_P(StoreContract, runs_are_filtered_and_paged_newest_first) {
     return out;
   };
   // Every combination of the five filters.
-  for (unsigned bits = 0; bits < 32; ++bits) {
+  for (unsigned bits = 0; bits < 64; ++bits) {
+    const bool final_state = (bits & 32U) != 0;
     RunFilter filter;
     if ((bits & 1U) != 0) filter.project = "p";
     if ((bits & 2U) != 0) filter.experiment = "e";
     if ((bits & 4U) != 0) filter.tag = "all";
-    if ((bits & 8U) != 0) filter.state = AttemptState::running;
+    if ((bits & 8U) != 0) filter.state = final_state ? AttemptState::failed : AttemptState::running;
     if ((bits & 16U) != 0) filter.created_by = "bob";
     const auto matches = [&](std::int64_t seq) {
       return (!filter.project || seq % 2 == 0) && (!filter.experiment || seq % 4 == 0) &&
-             (!filter.tag || seq % 6 <= 1) && (!filter.state || seq % 5 == 0) && (!filter.created_by || seq % 3 != 0);
+             (!filter.tag || seq % 6 <= 1) && (!filter.state || seq % 5 == (final_state ? 1 : 0)) &&
+             (!filter.created_by || seq % 3 != 0);
     };
     EXPECT_EQ(seqs(filter), expected(matches)) << bits;
     EXPECT_EQ(seqs(filter, {.before_seq = 13, .limit = 2}), expected(matches, 13, 2)) << bits;
