@@ -60,8 +60,23 @@ std::map<std::string, std::string> from_environment(const std::vector<std::strin
   return out;
 }
 
+// A directory with runs in it and no database is no first start: what it recorded would silently be given up.
+Result<void> refuse_lost_database(const fs::path& data) {
+  std::error_code error;
+  const bool has_database = fs::exists(data / "orbit.db") && fs::file_size(data / "orbit.db", error) > 0;
+  if (has_database) return {};
+  for (const char* below : {"attempts", "logs"})
+    if (fs::is_directory(data / below, error) && !fs::is_empty(data / below, error))
+      return fail(ErrorCode::corrupt,
+                  fmt::format("there is no database, but {}/ is not empty: its runs were recorded in one", below),
+                  (data / "orbit.db").string(),
+                  "put the database back from a backup, or start with a new --data directory");
+  return {};
+}
+
 // What a data directory holds before its first start is over.
 Result<void> prepare(const fs::path& data) {
+  ORBIT_TRY(refuse_lost_database(data));
   for (const char* below : {"", "keys", "templates", "task-types", "attempts", "tmp"})
     ORBIT_TRY(platform::make_directories(data / below, 0700));
   if (!fs::exists(data / "config.yaml"))

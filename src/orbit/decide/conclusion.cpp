@@ -44,7 +44,10 @@ Conclusion conclude(const RunnerResult& result, const Collected& collected) {
   if (!result.missing_outputs.empty())
     return {AttemptState::failed, Reason::output_missing,
             "expected and not there: " + join(result.missing_outputs, ", ")};
-  return {AttemptState::succeeded, Reason::completed, fmt::format("{} artifacts verified", collected.artifacts)};
+  std::string detail = fmt::format("{} artifacts verified", collected.artifacts);
+  if (collected.skipped > 0)
+    detail += fmt::format(", {} not collected (the execution log names them)", collected.skipped);
+  return {AttemptState::succeeded, Reason::completed, std::move(detail)};
 }
 
 }  // namespace orbit::decide

@@ -15,6 +15,7 @@ struct Collected {
   std::int64_t artifacts = 0;
   std::int64_t bytes = 0;
   std::vector<std::string> problems;  // what did not hold; empty: verified
+  std::int64_t skipped = 0;           // named in the manifest and not collected: sockets, FIFOs, bad names
 };
 
 struct Conclusion {

@@ -50,7 +50,7 @@ class Draft {
     next_.detail = detail;
     next_.ended_at = now_.wall;
     move(state, actor, std::move(detail), reason);
-    for (const TimerKind kind : {TimerKind::start_deadline, TimerKind::collect_deadline}) drop_timer(kind);
+    for (const TimerKind kind : {TimerKind::start_deadline, TimerKind::lost_deadline}) drop_timer(kind);
     for (auto it = world_.intents.lower_bound(next_.id.str());
          it != world_.intents.end() && it->second.attempt == next_.id; ++it)
       finish(it->first);
@@ -263,13 +263,18 @@ Effects observed(const World& world, const AttemptId& id, const Sight& sight, st
     draft.note(EventKind::attempt_reachability, reconciler, std::string(json::name_of(seen.reachability)) + " -> live");
   }
   if (!sight.started) {
-    // The start intent or its deadline decide. Where there is neither (the place lost what the runner had written), a
-    // new deadline does.
-    if (seen.state == AttemptState::starting && world.open_intent(id, IntentKind::start) == nullptr &&
-        !world.timers.contains(timer_key(id, TimerKind::start_deadline)))
+    // Before the runner's first word the start intent or its deadline decide. What was told once is on disk there: if
+    // it is not shown any more it was taken away. One look is no evidence; a deadline's worth of looks is.
+    if (seen.state != AttemptState::starting || seen.journal_seq > 0) {
+      if (!world.timers.contains(timer_key(id, TimerKind::lost_deadline)))
+        draft.set_timer(TimerKind::lost_deadline, world.policy.lost_deadline_s);
+    } else if (world.open_intent(id, IntentKind::start) == nullptr &&
+               !world.timers.contains(timer_key(id, TimerKind::start_deadline))) {
       draft.set_timer(TimerKind::start_deadline, world.policy.start_deadline_s);
+    }
     return draft.take();
   }
+  draft.drop_timer(TimerKind::lost_deadline);
   if (sight.epoch != seen.epoch) return draft.take();  // an outdated copy: what it says changes nothing (R9)
 
   for (const JournalRecord& record : sight.journal) {
@@ -315,6 +320,13 @@ Effects observed(const World& world, const AttemptId& id, const Sight& sight, st
 Effects not_observed(const World& world, const AttemptId& id, std::int32_t failures, const Error& error, Now now) {
   const LiveAttempt* live = world.find(id);
   if (live == nullptr || is_final(live->record.state)) return {};
+  // What cannot be read will not become readable: unlike a place that cannot be reached.
+  if (error.code == ErrorCode::corrupt && failures >= world.policy.corrupt_after_failures) {
+    Draft draft(world, *live, now);
+    draft.end(AttemptState::interrupted, Reason::runner_lost, "its records cannot be read: " + error.text(), reconciler,
+              true);
+    return draft.take();
+  }
   Reachability next = live->record.reachability;
   if (failures >= world.policy.unreachable_after_failures)
     next = Reachability::unreachable;
@@ -334,7 +346,7 @@ Effects place_gone(const World& world, const AttemptId& id, const std::string& e
   if (live == nullptr || is_final(live->record.state)) return {};
   if (world.open_intent(id, IntentKind::start) != nullptr) return {};  // it is being made: its own failure will tell
   Draft draft(world, *live, now);
-  draft.end(AttemptState::interrupted, Reason::node_lost, "its place is gone: " + evidence, reconciler);
+  draft.end(AttemptState::interrupted, Reason::node_lost, "its place is gone: " + evidence, reconciler, true);
   return draft.take();
 }
 
@@ -441,12 +453,20 @@ Effects reconcile(const World& world, Now now) {
       continue;
     }
     Draft draft(world, *live, now);
-    if (timer.kind == TimerKind::start_deadline && live->record.state == AttemptState::starting)
+    if (live->record.reachability != Reachability::live) {
+      // Nobody could look: silence says nothing. Counted anew from here.
+      draft.set_timer(timer.kind, timer.kind == TimerKind::start_deadline ? world.policy.start_deadline_s
+                                                                          : world.policy.lost_deadline_s);
+    } else if (timer.kind == TimerKind::lost_deadline) {
+      draft.end(AttemptState::interrupted, Reason::runner_lost,
+                "what its runner had written is gone: how it ended cannot be known", reconciler, true);
+    } else if (live->record.state == AttemptState::starting) {
       draft.end(AttemptState::failed, Reason::start_failed,
                 fmt::format("the runner did not say a word within {}", human_duration(world.policy.start_deadline_s)),
                 reconciler, true);
-    else
+    } else {
       draft.drop_timer(timer.kind);
+    }
     effects.append(draft.take());
   }
   return effects;

@@ -23,6 +23,8 @@ struct Policy {
   std::int64_t retry_max_ms = 30'000;
   std::int32_t max_tries = 8;                 // of an intent whose failure does not look permanent
   std::int32_t max_runner_restarts = 5;       // adoptions in a row without a new journal record
+  std::int64_t lost_deadline_s = 30;          // a place whose runtime files are gone is given up after this
+  std::int32_t corrupt_after_failures = 50;   // looks in a row that found what cannot be read: given up
   std::int32_t suspected_after_failures = 3;  // observations in a row that could not be made
   std::int32_t unreachable_after_failures = 10;
 };

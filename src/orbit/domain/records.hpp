@@ -201,8 +201,11 @@ struct Intent {
 };
 BOOST_DESCRIBE_STRUCT(Intent, (), (key, kind, attempt, epoch, tries, not_before, created_at))
 
-enum class TimerKind { start_deadline, collect_deadline };
-BOOST_DESCRIBE_ENUM(TimerKind, start_deadline, collect_deadline)
+enum class TimerKind {
+  start_deadline,  // a started runner has until then for its first word
+  lost_deadline,   // a place that lost what its runner wrote has until then to show it again
+};
+BOOST_DESCRIBE_ENUM(TimerKind, start_deadline, lost_deadline)
 // A due time as a row, not a sleeping thread. UTC on disk; counted on CLOCK_BOOTTIME once loaded.
 struct Timer {
   std::string key;  // "<attempt>/<kind>"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "orbit/base/json.hpp"
+#include "orbit/base/log.hpp"
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/placement/runtime_state.hpp"
 #include "orbit/platform/files.hpp"
@@ -218,14 +219,19 @@ Result<Observation> LocalPlacement::observe(const std::string& handle, std::int6
   out.runner = lives ? RunnerLiveness::alive : RunnerLiveness::dead;
 
   ORBIT_TRY_ASSIGN(const auto order, read_whole(directory, "runtime/order.json", max_order_bytes));
-  if (!order) return out;
-  ORBIT_TRY_ASSIGN(const Order parsed_order, parse_order(*order, attempt));
-  out.epoch = parsed_order.epoch;
+  if (order) {
+    ORBIT_TRY_ASSIGN(const Order parsed_order, parse_order(*order, attempt));
+    out.epoch = parsed_order.epoch;
+  }
   // The result before the journal: what is said in it has its records, not the other way round.
   ORBIT_TRY_ASSIGN(const auto result, read_whole(directory, "runtime/result.json", max_result_bytes));
   if (result) {
     ORBIT_TRY_ASSIGN(out.result, parse_result(*result, attempt));
+    // The result speaks for itself, also when somebody removed what was written before it.
+    out.started = true;
+    if (!order) out.epoch = out.result->epoch;
   }
+  if (!order) return out;
   ORBIT_TRY_ASSIGN(const auto bytes, read_whole(directory, "runtime/journal.jsonl", max_journal_bytes));
   if (!bytes) return out;
   out.started = true;
@@ -244,12 +250,30 @@ fs::path LocalPlacement::early_stop(const fs::path& directory) const {
   return root_ / (directory.filename().string() + ".stop.json");
 }
 
+Result<void> LocalPlacement::end_unsupervised(const std::string& name) {
+  ORBIT_TRY_ASSIGN(const AttemptId attempt, AttemptId::parse(name));
+  platform::ProcessTree workload = platform::ProcessTree::for_attempt(attempt);
+  ORBIT_TRY_ASSIGN(const int ended, workload.kill_all({}));
+  workload.remove();
+  if (ended > 0)
+    log::warning("attempt {}: its directory was lost; {} processes of its workload were ended", name, ended);
+  return {};
+}
+
 Result<void> LocalPlacement::stop(const std::string& handle, const StopOrder& order) {
-  ORBIT_TRY_ASSIGN(const fs::path directory, directory_of(handle));
+  const auto there = directory_of(handle);
+  if (!there && there.error().code == ErrorCode::not_found) {
+    // Nobody can read a stop order there, but what the attempt started may live on: it is found by its mark.
+    ORBIT_TRY_ASSIGN(const Handle place, json::decode<Handle>(handle, json::From::ours));
+    return end_unsupervised(place.directory);
+  }
+  ORBIT_TRY_ASSIGN(const fs::path directory, there);
   // Until the order is written, the directory is still being filled, and what is found there may be cleared away.
   const std::string text = json::encode(order);
   const fs::path order_file = directory / "runtime" / "order.json";
   if (!present(order_file)) {
+    // No order: nothing was started yet, or somebody removed it from under a workload.
+    ORBIT_TRY(end_unsupervised(directory.filename().string()));
     if (!present(early_stop(directory))) ORBIT_TRY(platform::write_file_durably(early_stop(directory), text, 0644));
     if (!present(order_file)) return {};  // whoever writes the order now finds it
   }

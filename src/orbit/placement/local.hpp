@@ -44,6 +44,8 @@ class LocalPlacement : public Placement {
   Result<std::filesystem::path> directory_of(const std::string& handle) const;
   Result<void> bring_checkpoint(const std::filesystem::path& directory, const ResumeFrom& resume) const;
   Result<void> start_alone(const std::filesystem::path& directory, const StartRequest& request);
+  // Ends what an attempt started and no runner can be told to end.
+  Result<void> end_unsupervised(const std::string& name);
   Result<void> spawn_runner(const std::filesystem::path& directory);
   Result<void> make_obeyed(const std::filesystem::path& directory);
   // Where a stop waits that came before there was an order.

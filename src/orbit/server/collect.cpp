@@ -85,6 +85,7 @@ Result<void> take_manifest(Placement& placement, const Attempt& attempt, BlobSto
   ORBIT_TRY(blobs.put(expected, *text));
   out.manifest = expected;
   out.artifacts = static_cast<std::int64_t>(manifest->artifacts.size());
+  out.skipped = static_cast<std::int64_t>(manifest->skipped.size());
   for (const Artifact& artifact : manifest->artifacts) out.bytes += artifact.size_bytes;
   return {};
 }

@@ -31,7 +31,7 @@ std::string words_of(Reason reason, const Attempt& attempt) {
   const std::string signal = attempt.signal ? std::to_string(*attempt.signal) : "unknown";
   switch (reason) {
     case Reason::completed:
-      return "the entry exited with 0 and everything it left was verified";
+      return "the entry exited with 0" + (attempt.detail.empty() ? std::string() : ", " + attempt.detail);
     case Reason::precheck_failed:
       return "a check before the start failed";
     case Reason::environment_mismatch:

@@ -63,9 +63,11 @@ void Observer::loop() {
     if (!looked) continue;
     {
       const std::lock_guard lock(mutex_);
-      std::erase_if(memory_, [&](const auto& item) {
+      const auto is_over = [&](const auto& item) {
         return std::none_of(live.begin(), live.end(), [&](const LiveAttempt& a) { return a.record.id == item.first; });
-      });
+      };
+      std::erase_if(memory_, is_over);
+      std::erase_if(complaints_, is_over);
     }
     for (LiveAttempt& attempt : live) {
       const std::string key = attempt.record.id.str();
@@ -83,6 +85,18 @@ Observer::Memory Observer::memory_of(const AttemptId& id) {
 void Observer::remember(const AttemptId& id, const Memory& memory) {
   const std::lock_guard lock(mutex_);
   memory_[id] = memory;
+}
+
+// A workload can make every look fail: said once, not five times a second.
+void Observer::complain(const AttemptId& id, const std::string& about, const Error& error) {
+  const std::string text = about + ": " + error.text();
+  {
+    const std::lock_guard lock(mutex_);
+    std::string& said = complaints_[id];
+    if (said.find(text) != std::string::npos) return;
+    said += text + "\n";
+  }
+  log::warning("attempt {}: {}", id.str(), text);
 }
 
 void Observer::look_at(const LiveAttempt& attempt) {
@@ -135,7 +149,7 @@ void Observer::look_at(const LiveAttempt& attempt) {
 void Observer::bring_logs_and_metrics(Placement& placement, const LiveAttempt& attempt) {
   const Attempt& record = attempt.record;
   if (const auto shipped = ship_logs(placement, record, logs_, stop_); !shipped)
-    log::warning("logs of attempt {} could not be brought in: {}", record.id.str(), shipped.error().text());
+    complain(record.id, "logs", shipped.error());
   else if (*shipped > 0)
     logs_grew_(record.id);
 
@@ -151,7 +165,7 @@ void Observer::bring_logs_and_metrics(Placement& placement, const LiveAttempt& a
     auto read =
         read_metrics(placement, record, attempt.request.values.metrics_file, memory.metrics_offset, clock_.now().wall);
     if (!read) {
-      log::warning("metrics of attempt {} could not be read: {}", record.id.str(), read.error().text());
+      complain(record.id, "metrics", read.error());
       break;
     }
     if (read->to_offset == read->from_offset) break;

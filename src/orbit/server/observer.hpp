@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "orbit/control/writer.hpp"
@@ -40,6 +41,7 @@ class Observer {
   void loop();
   void look_at(const LiveAttempt& attempt);
   void bring_logs_and_metrics(Placement& placement, const LiveAttempt& attempt);
+  void complain(const AttemptId& id, const std::string& about, const Error& error);
   Memory memory_of(const AttemptId& id);
   void remember(const AttemptId& id, const Memory& memory);
 
@@ -55,6 +57,7 @@ class Observer {
   std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   std::map<AttemptId, Memory> memory_;
+  std::map<AttemptId, std::string> complaints_;  // about its logs and metrics: each is logged once
   std::thread thread_;
 };
 

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cerrno>
 
 #include "support.hpp"
@@ -175,7 +176,7 @@ TEST_F(Materialise, ManyFilesAreSyncedTogether) {
   const Bundle many = assemble(small_job(), {"./train.py"}, "", files).value();
   for (const auto& [path, text] : many.generated) keep(text);
   keep(manifest_text(many.manifest));
-  int syncs = 0;
+  std::atomic<int> syncs = 0;  // materialise writes from more than one thread
   platform::set_fault_hook([&](std::string_view operation, const std::string&) {
     syncs += operation == "fsync" ? 1 : 0;
     return 0;

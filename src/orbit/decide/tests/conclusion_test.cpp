@@ -64,5 +64,15 @@ TEST(Conclusion, EveryEndingHasItsReason) {
   }
 }
 
+TEST(Conclusion, WhatWasNotCollectedIsSaid) {
+  RunnerResult result;
+  result.workload_started = true;
+  result.exit_code = 0;
+  Collected collected;
+  collected.artifacts = 4;
+  collected.skipped = 2;
+  EXPECT_EQ(conclude(result, collected).detail, "4 artifacts verified, 2 not collected (the execution log names them)");
+}
+
 }  // namespace
 }  // namespace orbit::decide

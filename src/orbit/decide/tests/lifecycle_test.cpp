@@ -15,7 +15,7 @@ TEST(Lifecycle, AWholeLifeInOrder) {
   EXPECT_EQ(play.state(id), AttemptState::running);
   play.ended(id, play.result(id));
   EXPECT_EQ(play.state(id), AttemptState::collecting);
-  play.done(id, IntentKind::collect, {"", decide::Collected{Sha256::of("m"), 3, 100, {}}});
+  play.done(id, IntentKind::collect, {"", decide::Collected{Sha256::of("m"), 3, 100, {}, 0}});
   EXPECT_EQ(play.state(id), AttemptState::succeeded);
   EXPECT_EQ(play.records.at(id).artifact_count, 3);
   EXPECT_NE(play.world.find(id), nullptr);  // its place is still to be given back
@@ -167,17 +167,71 @@ TEST(Lifecycle, TheStartDeadlineEndsWithTheFirstWord) {
   EXPECT_EQ(play.state(id), AttemptState::starting);  // prechecks may take their time
 }
 
-TEST(Lifecycle, APlaceThatLostWhatItsRunnerWroteEndsTheStartInTime) {
+// R9, R10: a workload, or somebody else, removed the journal or the whole of runtime/.
+TEST(Lifecycle, APlaceThatLostWhatItsRunnerWroteIsGivenUpInTime) {
+  for (const bool was_running : {false, true}) {
+    Play play;
+    const AttemptId id = play.submit();
+    if (was_running) {
+      play.running(id);
+    } else {
+      play.started(id);
+      decide::Sight spoke;
+      spoke.journal = {play.record(1, JournalKind::runner_started)};
+      play.see(id, spoke);
+    }
+    EXPECT_TRUE(play.world.timers.empty());
+    const AttemptState before = play.state(id);
+    play.take(decide::observed(play.world, id, decide::Sight{}, 0, play.now()));  // nothing is there any more
+    play.pass(play.world.policy.lost_deadline_s * 1000 - 1);
+    EXPECT_EQ(play.state(id), before);
+    play.pass(1);
+    EXPECT_EQ(play.state(id), AttemptState::interrupted);
+    EXPECT_EQ(play.records.at(id).reason, Reason::runner_lost);
+    EXPECT_NE(play.world.open_intent(id, IntentKind::stop), nullptr);  // whatever still runs there must end
+  }
+}
+
+TEST(Lifecycle, WhatWasMissingInOneLookAndIsThereInTheNextHarmsNobody) {
+  Play play;
+  const AttemptId id = play.submit();
+  play.running(id);
+  play.take(decide::observed(play.world, id, decide::Sight{}, 0, play.now()));
+  play.see(id, {});
+  EXPECT_TRUE(play.world.timers.empty());
+  play.pass(play.world.policy.lost_deadline_s * 2000);
+  EXPECT_EQ(play.state(id), AttemptState::running);
+}
+
+TEST(Lifecycle, APlaceThatIsGoneIsToldToStopBeforeItIsGivenBack) {
+  Play play;
+  const AttemptId id = play.submit();
+  play.running(id);
+  play.take(decide::place_gone(play.world, id, "no such directory", play.now()));
+  EXPECT_EQ(play.state(id), AttemptState::interrupted);
+  EXPECT_EQ(play.records.at(id).reason, Reason::node_lost);
+  EXPECT_NE(play.world.open_intent(id, IntentKind::stop), nullptr);
+}
+
+TEST(Lifecycle, SilenceOfAPlaceThatCannotBeReachedIsNoEvidence) {  // R6
   Play play;
   const AttemptId id = play.submit();
   play.started(id);
-  decide::Sight spoke;
-  spoke.journal = {play.record(1, JournalKind::runner_started)};
-  play.see(id, spoke);
-  EXPECT_TRUE(play.world.timers.empty());
-  play.take(decide::observed(play.world, id, decide::Sight{}, 0, play.now()));  // nothing is there any more
-  play.pass(play.world.policy.start_deadline_s * 1000);
-  EXPECT_EQ(play.state(id), AttemptState::failed);
+  const Error error{ErrorCode::unavailable, "no route"};
+  play.take(decide::not_observed(play.world, id, play.world.policy.unreachable_after_failures, error, play.now()));
+  play.pass(play.world.policy.start_deadline_s * 5000);
+  EXPECT_EQ(play.state(id), AttemptState::starting);
+}
+
+TEST(Lifecycle, WhatCannotBeReadIsGivenUpUnlikeWhatCannotBeReached) {
+  for (const ErrorCode code : {ErrorCode::corrupt, ErrorCode::unavailable}) {
+    Play play;
+    const AttemptId id = play.submit();
+    play.running(id);
+    play.take(decide::not_observed(play.world, id, play.world.policy.corrupt_after_failures, Error{code, "garbage"},
+                                   play.now()));
+    EXPECT_EQ(play.state(id), code == ErrorCode::corrupt ? AttemptState::interrupted : AttemptState::running);
+  }
 }
 
 TEST(Lifecycle, ANetworkErrorMovesReachabilityOnly) {  // R6

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "fixture.hpp"
+#include "orbit/platform/process.hpp"
 
 namespace orbit::placement {
 namespace {
@@ -134,6 +135,32 @@ TEST_F(LocalPlacementTest, X4_a_handle_leads_nowhere_but_to_an_attempt) {
   ASSERT_FALSE(seen);
   EXPECT_EQ(seen.error().code, ErrorCode::not_found);
   ASSERT_OK(placement_->release(gone));
+}
+
+TEST_F(LocalPlacementTest, R9_a_result_speaks_also_when_journal_and_order_were_removed) {
+  const AttemptId attempt = new_attempt();
+  const std::string handle =
+      start(request_for(attempt, make_bundle("rm -f ../../runtime/journal.jsonl ../../runtime/order.json\nexit 3\n")));
+  const auto result = wait_for_result(handle);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->exit_code, 3);
+  const Observation seen = must(placement_->observe(handle, 0));
+  EXPECT_TRUE(seen.started);
+  EXPECT_EQ(seen.epoch, 1);
+}
+
+// R10: nothing a workload started outlives its stop, whatever became of the directory it was started in.
+TEST_F(LocalPlacementTest, R10_a_workload_whose_directory_is_gone_is_ended_by_a_stop) {
+  for (const bool whole : {true, false}) {
+    const AttemptId attempt = new_attempt();
+    const std::string handle = start(request_for(attempt, make_bundle("cd /\nwhile :; do sleep 0.05; done\n")));
+    ASSERT_TRUE(wait_for([&] { return !journal(handle, JournalKind::workload_started).empty(); }));
+    const ProcessIdentity workload = journal(handle, JournalKind::workload_started).at(0).process.value();
+    ASSERT_TRUE(platform::is_alive(workload));
+    fs::remove_all(whole ? directory(attempt) : directory(attempt) / "runtime");
+    ASSERT_OK(placement_->stop(handle, StopOrder{"ada", clock_.now().wall}));
+    EXPECT_TRUE(wait_for([&] { return !platform::is_alive(workload); }));
+  }
 }
 
 TEST_F(LocalPlacementTest, a_place_whose_runner_lives_is_not_given_back) {

@@ -212,7 +212,7 @@ TEST_F(LocalPlacementTest, X5_each_failing_write_of_a_start_is_survived) {
     const AttemptId attempt = new_attempt();
     StartRequest request = request_for(attempt, bundle);
     request.order.resume = resume;
-    int calls = 0;
+    std::atomic<int> calls = 0;  // from more than one thread
     platform::set_fault_hook([&](std::string_view, const std::string&) { return ++calls == failing ? ENOSPC : 0; });
     const auto handle = placement.provision(attempt, ExecutionRequest{});
     const auto started = handle ? placement.start(*handle, request) : Result<void>(fail(handle.error()));
