@@ -24,6 +24,7 @@ Result<std::unique_ptr<Api>> Api::open(Connection connection) {
     if (error.code == ErrorCode::unavailable)
       error.hint = "is the server running? orbit server --data DIR; or name another one with --server URL";
     if (error.field.empty()) error.field = connection.server;
+    if (error.code == ErrorCode::unsupported) error.code = ErrorCode::invalid_argument;  // an https:// URL: wrong use
     return fail(std::move(error));
   }
   return std::unique_ptr<Api>(new Api(std::move(connection), std::move(*client)));

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "orbit/base/text.hpp"
+#include "orbit/cli/render.hpp"
 
 namespace orbit::cli {
 namespace {
@@ -144,7 +145,7 @@ void wrap(std::string& out, std::string_view text, std::size_t indent, std::size
   std::size_t column = indent;
   bool first = true;
   for (const std::string& word : split(text, ' ')) {
-    if (!first && column + 1 + word.size() > width) {
+    if (!first && column + 1 + display_width(word) > width) {
       out += '\n';
       out.append(indent, ' ');
       column = indent;
@@ -153,7 +154,7 @@ void wrap(std::string& out, std::string_view text, std::size_t indent, std::size
       ++column;
     }
     out += word;
-    column += word.size();
+    column += display_width(word);
     first = false;
   }
   out += '\n';
@@ -165,15 +166,15 @@ void list(std::string& out, std::string_view title, const std::vector<std::pair<
   out += fmt::format("\n{}\n", title);
   std::size_t left = 0;
   for (const auto& [name, help] : items)
-    if (name.size() <= 28) left = std::max(left, name.size());
+    if (display_width(name) <= 28) left = std::max(left, display_width(name));
   left += 4;
   for (const auto& [name, help] : items) {
     out += "  " + name;
-    if (name.size() + 4 > left) {
+    if (display_width(name) + 4 > left) {
       out += '\n';
       out.append(left, ' ');
     } else {
-      out.append(left - name.size() - 2, ' ');
+      out.append(left - display_width(name) - 2, ' ');
     }
     wrap(out, help, left, width);
   }

@@ -31,6 +31,10 @@ Result<std::string> read_token(Context& context) {
     context.err << "\n";
   }
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\n')) line.pop_back();
+  if (!read && !asks)
+    return fail(ErrorCode::invalid_argument, "is missing: standard input was empty", "--token",
+                "redirect a file that holds it (orbit login URL < DATA/keys/admin.token), set ORBIT_TOKEN, or run this "
+                "at a terminal to be asked; an admin makes tokens with: orbit token create NAME");
   if (!read || line.empty())
     return fail(ErrorCode::invalid_argument, "is missing", "--token",
                 "an admin makes one with: orbit token create NAME; the first is in DATA/keys/admin.token");

@@ -30,7 +30,9 @@ Result<int> run_ls(Context& context, const ListArgs& args) {
                   {"cursor", page.cursor}});
   };
   return show_list(context, target, args.page, into(runs), [&] {
-    if (runs.empty())
+    if (runs.empty() && (args.project || args.experiment || args.state || args.tag || args.page.cursor))
+      context.note("no run matches");
+    else if (runs.empty())
       context.note("no runs yet: orbit submit -f run.yaml makes one");
     else
       context.out << run_table(runs, context.now(), context.terminal);

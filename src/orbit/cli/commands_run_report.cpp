@@ -23,8 +23,14 @@ Result<int> run_why(Context& context, const RunArgs& args) {
     const bool colour = context.terminal.colour_out;
     const std::string state(json::name_of(why.state));
     std::string summary = why.summary;
-    if (summary.starts_with(state + ": ")) summary.erase(0, state.size() + 2);
-    context.out << paint(state, colour_of(why.state), colour) << ": " << escape(summary) << "\n";
+    // The state once, however often the sentence begins with it ("succeeded: succeeded: the workload …").
+    while (summary.starts_with(state)) {
+      const std::size_t next = summary.find_first_not_of(":; ", state.size());
+      if (next == state.size()) break;  // a longer word
+      summary.erase(0, next);
+    }
+    context.out << paint(state, colour_of(why.state), colour) << (summary.empty() ? "" : ": ") << escape(summary)
+                << "\n";
     for (const std::string& line : why.evidence) context.out << "  - " << escape(line) << "\n";
   });
 }

@@ -1,5 +1,6 @@
 #include "orbit/cli/views.hpp"
 
+#include <algorithm>
 #include <ostream>
 
 #include "orbit/base/text.hpp"
@@ -49,14 +50,24 @@ Cell state_cell(AttemptState state) {
 }
 
 std::string run_table(const std::vector<wire::RunObject>& runs, WallTime now, const Terminal& terminal) {
-  // As commands take it: project/name. With the id that leaves it 27 of 80 columns.
-  Table table({{"RUN", false, true}, {"STATE"}, {"#", true}, {"SENT"}, {"ID"}});
-  for (const wire::RunObject& run : runs)
-    table.add({{run.project + "/" + run.name},
-               state_cell(run.state),
-               {std::to_string(run.attempts.size())},
-               {ago(run.created_at, now)},
-               {run.id}});
+  const auto reason = [](const wire::RunObject& run) {
+    return run.reason && *run.reason != Reason::completed ? std::string(json::name_of(*run.reason)) : std::string();
+  };
+  // Only where there is one to show: names get the columns otherwise.
+  const bool reasons = std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return !reason(run).empty(); });
+  std::vector<Table::Column> columns{{"RUN", false, true}, {"STATE"}, {"#", true}, {"SENT"}, {"ID"}};
+  if (reasons) columns.insert(columns.begin() + 2, {"REASON", false, true});
+  Table table(std::move(columns));
+  for (const wire::RunObject& run : runs) {
+    // The name as commands take it: project/name. With the id that leaves it 27 of 80 columns.
+    std::vector<Cell> row{{run.project + "/" + run.name},
+                          state_cell(run.state),
+                          {std::to_string(run.attempts.size())},
+                          {ago(run.created_at, now)},
+                          {run.id}};
+    if (reasons) row.insert(row.begin() + 2, Cell{reason(run)});
+    table.add(std::move(row));
+  }
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
 
@@ -128,6 +139,9 @@ std::string run_details(const wire::RunObject& run, const Terminal& terminal) {
 
 Result<int> show_list(Context& context, const std::function<std::string(const PageOptions&)>& target, PageOptions page,
                       const std::function<Result<void>(const json::Value&)>& add, const std::function<void()>& print) {
+  if (page.limit && *page.limit < 1)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is not a number from 1", *page.limit), "--limit",
+                "how many to show; leave it out for 100");
   ORBIT_TRY_ASSIGN(const auto api, context.api());
   if (context.json()) {
     ORBIT_TRY_ASSIGN(const std::string body, api->get(target(page)));
