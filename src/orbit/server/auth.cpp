@@ -32,6 +32,10 @@ std::optional<std::string_view> bearer(std::string_view header) {
   return header;
 }
 
+bool is_good(const Token& token, WallTime now) {
+  return !token.revoked_at && (!token.expires_at || now.ms < token.expires_at->ms);
+}
+
 constexpr const char* how_to_sign_in = "send `Authorization: Bearer <token>`; an admin makes tokens";
 
 Authenticator::Refusal refusal(std::string message, std::string hint) {
@@ -124,8 +128,7 @@ tl::expected<Identity, Authenticator::Refusal> Authenticator::authenticate(const
     return tl::unexpected(Refusal{
         503, Error{ErrorCode::unavailable, "credentials cannot be checked now", {}, "try again; see the server's log"},
         1});
-  const bool good =
-      *token && !(*token)->revoked_at && (!(*token)->expires_at || now.wall.ms < (*token)->expires_at->ms);
+  const bool good = *token && is_good(**token, now.wall);
   {
     const std::lock_guard lock(mutex_);
     if (!good) {
@@ -140,9 +143,31 @@ tl::expected<Identity, Authenticator::Refusal> Authenticator::authenticate(const
   return tl::unexpected(refusal("the token is not valid", "it may be revoked, expired or mistyped; log in again"));
 }
 
+Result<bool> Authenticator::still_good(const TokenId& token) {
+  const Now now = clock_.now();
+  std::uint64_t generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = by_id_.find(token); it != by_id_.end() && now.mono < it->second.until)
+      return is_good(it->second.token, now.wall);
+    generation = generation_;
+  }
+  ORBIT_TRY_ASSIGN(const auto reader, readers_.reader());
+  ORBIT_TRY_ASSIGN(const std::vector<Token> tokens, reader->tokens());
+  const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const Token& one) { return one.id == token; });
+  if (found == tokens.end()) return false;
+  const std::lock_guard lock(mutex_);
+  if (generation == generation_) {
+    if (by_id_.size() >= max_cached) by_id_.clear();
+    by_id_[token] = {*found, MonoTime{now.mono.ms + limits_.cache_ms}};
+  }
+  return is_good(*found, now.wall);
+}
+
 void Authenticator::forget(const TokenId& token) {
   const std::lock_guard lock(mutex_);
   ++generation_;
+  by_id_.erase(token);
   std::erase_if(cache_, [&](const auto& entry) { return entry.second.token.id == token; });
 }
 

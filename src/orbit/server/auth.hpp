@@ -62,6 +62,9 @@ class Authenticator {
   // The identity behind `Authorization: Bearer …`, or why there is none. Nothing of the credential is in the error.
   tl::expected<Identity, Refusal> authenticate(const net::Request& request);
 
+  // Whether an identity that was given may go on: its token is neither revoked nor expired. For answers that last.
+  Result<bool> still_good(const TokenId& token);
+
   // To be called after a revocation is durable: from here on the token is refused.
   void forget(const TokenId& token);
 
@@ -84,7 +87,8 @@ class Authenticator {
   const AuthLimits limits_;
   mutable std::mutex mutex_;  // guards what follows; never held during a look-up
   std::unordered_map<Digest, Cached> cache_;
-  std::uint64_t generation_ = 0;  // grows with each forget(): a look-up begun before it is not cached
+  std::unordered_map<TokenId, Cached> by_id_;  // of still_good()
+  std::uint64_t generation_ = 0;               // grows with each forget(): a look-up begun before it is not cached
   // Secrets that were good once: they pass the limit (and are looked up), so that a stranger behind the same address,
   // or a script with an old token, locks nobody out.
   std::unordered_set<Digest> good_once_;

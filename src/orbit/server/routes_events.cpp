@@ -3,6 +3,7 @@
 
 #include "orbit/server/routes_common.hpp"
 #include "orbit/server/sse_events.hpp"
+#include "orbit/server/sse_guarded.hpp"
 
 namespace orbit::server {
 namespace {
@@ -37,7 +38,9 @@ Result<net::Response> list_or_follow(RouteContext& context, StoreReader& reader,
     }
     net::Response response;
     response.content_type = "text/event-stream";
-    response.source = std::make_shared<EventFollower>(context.api.readers, context.api.events, run, start);
+    response.source = std::make_shared<GuardedSource>(
+        std::make_shared<EventFollower>(context.api.readers, context.api.events, run, start), context.api.authenticator,
+        context.caller.token);
     return response;
   }
   ORBIT_TRY_ASSIGN(auto events, reader.events(after.value_or(0), limit + 1, run));

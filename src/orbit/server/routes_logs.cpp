@@ -1,5 +1,6 @@
 // Logs of an attempt: bytes by offset, or followed live.
 #include "orbit/server/routes_common.hpp"
+#include "orbit/server/sse_guarded.hpp"
 #include "orbit/server/sse_logs.hpp"
 
 namespace orbit::server {
@@ -14,8 +15,10 @@ Result<net::Response> follow(RouteContext& context, const Attempt& attempt, Stre
   if (seen) offset = *seen;
   net::Response response;
   response.content_type = "text/event-stream";
-  response.source = std::make_shared<LogFollower>(context.api.readers, context.api.logs, context.api.events, attempt.id,
-                                                  stream, offset);
+  response.source =
+      std::make_shared<GuardedSource>(std::make_shared<LogFollower>(context.api.readers, context.api.logs,
+                                                                    context.api.events, attempt.id, stream, offset),
+                                      context.api.authenticator, context.caller.token);
   return response;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api_fixture.hpp"
 #include "orbit/server/sse_events.hpp"
+#include "orbit/server/sse_guarded.hpp"
 
 namespace orbit::server {
 namespace {
@@ -142,6 +143,66 @@ TEST_F(ApiFollow, StreamsThatDoNotExistAreProblems) {
   EXPECT_EQ(get("/api/v1/runs/nosuch/events", headers).status, 404);
   EXPECT_EQ(problem_of(get("/api/v1/events", {{"Accept", "text/event-stream"}, {"Last-Event-ID", "x"}})).field,
             "Last-Event-ID");
+}
+
+// X1: a stream does not outlive the token that opened it, and nothing that comes afterwards is told.
+TEST_F(ApiFollow, RevokedTokenLosesItsStreams) {
+  for (const auto& [name, what] : {std::pair("a", "/events"), std::pair("b", "/attempts/1/logs/stdout")}) {
+    const RunView run = submit_named(name);
+    log(run, Stream::stdout_, "before");
+    const std::string target = std::string("/api/v1/runs/") + name + what;
+    const auto made =
+        json_of(post("/api/v1/tokens", fmt::format(R"({{"name":"{}","role":"viewer"}})", name), Role::admin));
+    const Headers headers{{"Accept", "text/event-stream"}, {"Authorization", "Bearer " + text_at(made, "token")}};
+    std::string got;
+    bool opened = false;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto response = connect()->stream(net::Method::get, target, headers, [&](std::string_view bytes) {
+      got += bytes;
+      if (!std::exchange(opened, true)) {
+        EXPECT_EQ(call(net::Method::delete_, "/api/v1/tokens/" + text_at(made, "id"), as(Role::admin)).status, 200);
+        log(run, Stream::stdout_, "behind");
+        end(run);
+      }
+      return std::chrono::steady_clock::now() < deadline;
+    });
+    EXPECT_TRUE(opened);
+    EXPECT_FALSE(response) << "ended as if it were whole";
+    EXPECT_LT(std::chrono::steady_clock::now(), deadline);
+    EXPECT_EQ(got.find("event: end"), std::string::npos) << got;
+    EXPECT_EQ(got.find("terminated"), std::string::npos) << got;
+    EXPECT_EQ(got.find(wire::base64_encode("behind")), std::string::npos) << got;
+  }
+}
+
+struct HandClock : Clock {
+  Now now() const override { return {WallTime{at_ms}, MonoTime{at_ms}, {}}; }
+  std::int64_t at_ms = 1'000'000;
+};
+
+TEST_F(ApiFollow, TokenIsAskedForAgain) {
+  HandClock clock;
+  Authenticator authenticator(*readers_, clock);
+  add_token("short", Role::viewer, WallTime{clock.at_ms + 3'000});
+  add_token("long", Role::viewer);
+  std::map<std::string, TokenId> ids;
+  for (const Token& token : must(reader_->tokens())) ids[token.name] = token.id;
+  EXPECT_TRUE(must(authenticator.still_good(ids.at("short"))));
+  EXPECT_TRUE(must(authenticator.still_good(ids.at("long"))));
+  clock.at_ms += 3'000;
+  EXPECT_FALSE(must(authenticator.still_good(ids.at("short")))) << "expired, though it is in the cache";
+  EXPECT_FALSE(must(authenticator.still_good(make_id<TokenId>(rng_, WallTime{1})))) << "there is no such token";
+
+  EventHub hub;
+  GuardedSource source(std::make_shared<EventFollower>(*readers_, hub, RunId(), 1'000'000), authenticator,
+                       ids.at("long"));
+  EXPECT_EQ(source.next(1000, [] {}).bytes, net::sse_keep_alive);
+  // By other means than this server: noticed once the cache is too old.
+  for (const Token& token : must(reader_->tokens()))
+    if (token.name == "long")
+      must(writer_->run([&](const World&, Now now) { return decide::revoke_token(token, "ada", now); }));
+  clock.at_ms += AuthLimits{}.cache_ms;
+  EXPECT_THROW(source.next(1000, [] {}), std::runtime_error);
 }
 
 Event numbered(std::int64_t seq) {
