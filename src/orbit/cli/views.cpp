@@ -120,8 +120,7 @@ std::string run_details(const wire::RunObject& run, const Terminal& terminal) {
                fmt::format("{} ({} files, {}, {})", data.path, data.files, human_bytes(data.size_bytes),
                            data.sha256.hex().substr(0, 12)));
   std::vector<std::string> params;
-  for (const auto& [key, value] : run.params)
-    params.push_back(key + "=" + (value.is_double() ? fmt::format("{}", value.get_double()) : json::dump(value)));
+  for (const auto& [key, text] : run.params_text) params.push_back(key + "=" + text);
   fields.add("params", join(params, " "));
   fields.add("submitted", fmt::format("{} by {}", to_rfc3339(run.created_at), run.created_by));
   if (!run.attempts.empty()) {

@@ -92,7 +92,7 @@ net::Response answer(const Endpoint& endpoint, RouteContext& context) {
 }  // namespace
 
 std::vector<net::Route> guarded_routes(const RouteTable& table, ApiContext& context, RequestCounters& counters,
-                                       FrozenParams& frozen, const std::string& openapi) {
+                                       FrozenParams& frozen, ArtifactManifests& manifests, const std::string& openapi) {
   std::vector<net::Route> routes;
   for (const Endpoint& endpoint : table.endpoints()) {
     net::Route route;
@@ -104,8 +104,8 @@ std::vector<net::Route> guarded_routes(const RouteTable& table, ApiContext& cont
       if (refusal) return finished(std::move(*refusal), counters);
       return std::nullopt;
     };
-    route.handler = [&endpoint, &context, &counters, &frozen, &openapi](const net::Request& request) {
-      RouteContext one{context, request, caller_of(request), context.clock.now(), counters, frozen, openapi};
+    route.handler = [&endpoint, &context, &counters, &frozen, &manifests, &openapi](const net::Request& request) {
+      RouteContext one{context, request, caller_of(request), context.clock.now(), counters, frozen, manifests, openapi};
       return finished(answer(endpoint, one), counters);
     };
     routes.push_back(std::move(route));
@@ -121,6 +121,7 @@ struct ApiServer::State {
   RouteTable table;
   RequestCounters counters;
   FrozenParams frozen;
+  ArtifactManifests manifests;
   std::string openapi;
   std::unique_ptr<net::HttpServer> http;  // last: ends first
 };
@@ -133,9 +134,10 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(ApiContext context, net::Se
   options.error_response = [counters = &state->counters](int status, const Error& error) {
     return finished(problem_response(error, status), *counters);
   };
-  ORBIT_TRY_ASSIGN(state->http, net::HttpServer::listen(std::move(options),
-                                                        guarded_routes(state->table, state->context, state->counters,
-                                                                       state->frozen, state->openapi)));
+  ORBIT_TRY_ASSIGN(
+      state->http,
+      net::HttpServer::listen(std::move(options), guarded_routes(state->table, state->context, state->counters,
+                                                                 state->frozen, state->manifests, state->openapi)));
   return std::unique_ptr<ApiServer>(new ApiServer(std::move(state)));
 }
 

@@ -29,6 +29,6 @@ class ApiServer {
 
 // The routes as net serves them: each guarded by what its endpoint declares.
 std::vector<net::Route> guarded_routes(const RouteTable& table, ApiContext& context, RequestCounters& counters,
-                                       FrozenParams& frozen, const std::string& openapi);
+                                       FrozenParams& frozen, ArtifactManifests& manifests, const std::string& openapi);
 
 }  // namespace orbit::server

@@ -1,4 +1,5 @@
 // Artifacts of an attempt, also while it lives (R17).
+#include <algorithm>
 #include <stdexcept>
 
 #include "orbit/bundle/bundle.hpp"
@@ -7,12 +8,14 @@
 namespace orbit::server {
 namespace {
 
-constexpr std::size_t manifest_limit_bytes = std::size_t{64} << 20;
-
 struct Listing {
-  ArtifactManifest manifest;
+  std::shared_ptr<const ArtifactManifest> manifest = std::make_shared<ArtifactManifest>();  // sorted by path
   bool collected = false;
 };
+
+bool by_path(const Artifact& a, const Artifact& b) {
+  return a.path < b.path;
+}
 
 Result<Placement*> place_of(const RouteContext& context, const Attempt& attempt) {
   return context.api.backends.find(attempt.placement, attempt.launch);
@@ -22,8 +25,7 @@ Result<Placement*> place_of(const RouteContext& context, const Attempt& attempt)
 Result<Listing> listing(const RouteContext& context, const Attempt& attempt) {
   Listing out;
   if (!attempt.artifacts.empty()) {
-    ORBIT_TRY_ASSIGN(const std::string text, context.api.blobs.get(attempt.artifacts, manifest_limit_bytes));
-    ORBIT_TRY_ASSIGN(out.manifest, bundle::parse_artifact_manifest(text));
+    ORBIT_TRY_ASSIGN(out.manifest, context.manifests.of(context.api.blobs, attempt.artifacts));
     out.collected = true;
     return out;
   }
@@ -33,7 +35,8 @@ Result<Listing> listing(const RouteContext& context, const Attempt& attempt) {
   // Made, but nothing is there yet.
   if (!live && live.error().code == ErrorCode::not_found) return out;
   if (!live) return fail(std::move(live).error());
-  out.manifest = std::move(*live);
+  std::sort(live->artifacts.begin(), live->artifacts.end(), by_path);
+  out.manifest = std::make_shared<ArtifactManifest>(std::move(*live));
   return out;
 }
 
@@ -41,15 +44,15 @@ Result<net::Response> list_artifacts(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
   ORBIT_TRY_ASSIGN(const Attempt attempt, attempt_in_path(context, view));
-  ORBIT_TRY_ASSIGN(Listing found, listing(context, attempt));
-  auto& items = found.manifest.artifacts;
-  std::sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-  ORBIT_TRY_ASSIGN(auto page, page_of(context, items, [](const Artifact& item) { return item.path; }, 1000, 10'000));
+  ORBIT_TRY_ASSIGN(const Listing found, listing(context, attempt));
+  ORBIT_TRY_ASSIGN(
+      auto page,
+      page_of(context, found.manifest->artifacts, [](const Artifact& item) { return item.path; }, 1000, 10'000));
   wire::ArtifactListObject object;
   object.items = std::move(page.items);
   object.next_cursor = std::move(page.next_cursor);
   object.collected = found.collected;
-  object.skipped = std::move(found.manifest.skipped);
+  object.skipped = found.manifest->skipped;
   return json_response(object);
 }
 
@@ -118,9 +121,12 @@ Result<net::Response> get_artifact(RouteContext& context) {
   std::optional<Artifact> known;
   if (!attempt.artifacts.empty() || context.request.headers.contains("range")) {
     ORBIT_TRY_ASSIGN(const Listing found, listing(context, attempt));
-    for (const Artifact& item : found.manifest.artifacts)
-      if (item.path == path) known = item;
-    if (!known) return missing();
+    const auto& items = found.manifest->artifacts;
+    const auto it =
+        std::lower_bound(items.begin(), items.end(), path,
+                         [](const Artifact& item, const std::string& wanted) { return item.path < wanted; });
+    if (it == items.end() || it->path != path) return missing();
+    known = *it;
     if (known->kind == ArtifactKind::symlink)
       return fail(ErrorCode::invalid_argument, "is a symbolic link: recorded, never followed", "path",
                   "its target is in the list of artifacts");

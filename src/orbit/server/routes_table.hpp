@@ -61,6 +61,7 @@ struct RouteContext {
   Now now;
   const RequestCounters& counters;
   FrozenParams& frozen;
+  ArtifactManifests& manifests;
   const std::string& openapi;  // the document as text
 };
 

@@ -84,10 +84,12 @@ struct RunObject {
   WallTime created_at;
   std::string created_by;
   std::vector<AttemptObject> attempts;
+  std::map<std::string, std::string> params_text;  // each as it was written: 0.10 stays 0.10
 };
 BOOST_DESCRIBE_STRUCT(RunObject, (),
                       (id, project, name, experiment, tags, task, state, reason, succeeded_attempt, bundle_digest,
-                       template_id, template_digest, code, environment, data, params, created_at, created_by, attempts))
+                       template_id, template_digest, code, environment, data, params, created_at, created_by, attempts,
+                       params_text))
 
 // GET /runs/{run}/spec: all that was frozen.
 struct RunSpecObject {

@@ -60,6 +60,7 @@ RunObject run_object(const Run& run, const std::vector<Attempt>& attempts,
   out.data = run.data;
   for (const auto& [key, text] : params) {
     auto parsed = json::parse(text);
+    out.params_text.emplace(key, to_valid_utf8(text));
     out.params.emplace(key, parsed ? std::move(*parsed) : json::Value(to_valid_utf8(text)));
   }
   out.created_at = run.created_at;

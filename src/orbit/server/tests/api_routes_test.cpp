@@ -201,6 +201,47 @@ TEST_F(ApiRoutes, PathsThatClimbOutAreRefused) {
   EXPECT_EQ(get("/api/v1/runs/a/attempts/1/artifacts/model.npz").body, "model");
 }
 
+// Thousands of artifacts, one after the other: the manifest is read for the first one.
+TEST_F(ApiRoutes, ManifestOfArtifactsIsReadOnce) {
+  const RunView run = submit_named("a");
+  place(run, {{"b", "bb"}, {"a", "aaa"}, {"c/d", ""}});
+  succeed(run);
+  const Digest digest = view(run.run.id).attempts.back().artifacts;
+  EXPECT_EQ(get("/api/v1/runs/a/attempts/1/artifacts/a").body, "aaa");
+  fs::remove(must(blobs_->path(digest)));
+  EXPECT_EQ(get("/api/v1/runs/a/attempts/1/artifacts/b").body, "bb");
+  EXPECT_EQ(get("/api/v1/runs/a/attempts/1/artifacts/bb").status, 404);
+  EXPECT_EQ(json_of(get("/api/v1/runs/a/attempts/1/artifacts")).at("items").get_array().size(), 3U);
+}
+
+TEST_F(ApiRoutes, ManifestsUsedLastAreKept) {
+  ArtifactManifests manifests;
+  std::vector<Digest> digests;
+  for (int i = 0; i < 9; ++i) {
+    ArtifactManifest manifest;
+    manifest.skipped = {std::to_string(i)};
+    digests.push_back(put(bundle::artifact_manifest_text(manifest)));
+  }
+  const auto first = must(manifests.of(*blobs_, digests[0]));
+  EXPECT_EQ(first->skipped.at(0), "0");
+  for (int i = 1; i < 8; ++i) must(manifests.of(*blobs_, digests[static_cast<std::size_t>(i)]));
+  EXPECT_EQ(must(manifests.of(*blobs_, digests[0])), first);
+  must(manifests.of(*blobs_, digests[8]));  // takes the place of the second
+  for (const Digest& digest : digests) fs::remove(must(blobs_->path(digest)));
+  EXPECT_EQ(must(manifests.of(*blobs_, digests[0])), first);
+  EXPECT_FALSE(manifests.of(*blobs_, digests[1]));
+  EXPECT_FALSE(manifests.of(*blobs_, put("no manifest")));
+}
+
+TEST_F(ApiRoutes, ParamsAreShownAsTheyWereWritten) {
+  submit_named("a", {{"lr", "0.003"}, {"momentum", "0.10"}, {"big", "1e3"}});
+  const auto run = json_of(get("/api/v1/runs/a"));
+  EXPECT_EQ(text_at(run.at("params_text"), "lr"), "0.003");
+  EXPECT_EQ(text_at(run.at("params_text"), "momentum"), "0.10");
+  EXPECT_EQ(text_at(run.at("params_text"), "big"), "1e3");
+  EXPECT_EQ(run.at("params").at("lr").get_double(), 0.003);
+}
+
 TEST_F(ApiRoutes, ArtifactsWhileLivingAndAfterwards) {
   const RunView run = submit_named("a");
   const std::string big(300'000, 'b');

@@ -114,6 +114,12 @@ TEST(Convert, ParamsAreTypedAndBareTextStandsForItself) {
   EXPECT_TRUE(out.params.at("on").is_bool());
   EXPECT_TRUE(out.params.at("n").is_int64());
   EXPECT_EQ(out.params.at("who").get_string(), "a \xEF\xBF\xBD b");
+  EXPECT_EQ(out.params_text.at("who"), "a \xEF\xBF\xBD b");
+}
+
+TEST(Convert, ParamsKeepTheTextTheyWereWrittenAs) {
+  const std::map<std::string, std::string> written{{"lr", "0.003"}, {"m", "0.10"}, {"n", "1e3"}, {"s", "\"x\""}};
+  EXPECT_EQ(run_object(orbit::Run{}, {}, written, WallTime{}).params_text, written);
 }
 
 TEST(Convert, MetricThatIsNoNumberIsNull) {
@@ -151,6 +157,7 @@ TEST(Schema, NestsEnumsMapsAndNullables) {
   const auto& run = components.at("RunObject").get_object().at("properties").get_object();
   EXPECT_EQ(json::canonical(run.at("reason")), R"({"anyOf":[{"$ref":"#/components/schemas/Reason"},{"type":"null"}]})");
   EXPECT_EQ(json::canonical(run.at("params")), R"({"additionalProperties":{},"type":"object"})");
+  EXPECT_EQ(json::canonical(run.at("params_text")), R"({"additionalProperties":{"type":"string"},"type":"object"})");
   EXPECT_EQ(json::canonical(run.at("bundle_digest")), R"({"pattern":"^[0-9a-f]{64}$","type":["string","null"]})");
   EXPECT_EQ(json::canonical(components.at("Desired")), R"({"enum":["run","stop"],"type":"string"})");
   EXPECT_TRUE(components.contains("AttemptObject"));
