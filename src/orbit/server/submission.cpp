@@ -1,9 +1,11 @@
 #include "orbit/server/submission.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "orbit/base/text.hpp"
 #include "orbit/decide/lifecycle.hpp"
+#include "orbit/server/local_machine.hpp"
 #include "orbit/server/run_names.hpp"
 #include "orbit/server/submission_checks.hpp"
 #include "orbit/spec/template.hpp"
@@ -14,6 +16,7 @@ namespace {
 constexpr std::size_t max_manifest_bytes = 192UL << 20;
 constexpr std::size_t max_job_bytes = 16UL << 20;
 constexpr int max_name_tries = 12;
+constexpr std::size_t max_named = 5;
 
 Result<Project> find_project(const std::string& name, StoreReader& reader) {
   ORBIT_TRY_ASSIGN(auto project, reader.project(name));
@@ -56,6 +59,29 @@ std::string last_component(const std::string& path) {
 
 bool is_conflict(const Error& error) {
   return error.code == ErrorCode::conflict;
+}
+
+// The files are within the limits, and with what Orbit adds to them they are not any more.
+Error of_code(Error error, const BundleManifest& files) {
+  if (error.code != ErrorCode::too_large) return error;
+  const bundle::Limits limits;
+  return Error{ErrorCode::too_large,
+               fmt::format("{} files and those Orbit adds (job.json, scripts) are too much for a bundle of at most {} "
+                           "files and {}",
+                           files.files.size(), limits.max_files, human_bytes(limits.max_total_bytes)),
+               "code", "leave data out of the code folder and name it by an absolute path"};
+}
+
+// The furthest first, by the number in the name, else the last announced; each path once.
+std::vector<std::string> paths_of(std::vector<CheckpointRecord> all) {
+  std::stable_sort(all.begin(), all.end(), [](const CheckpointRecord& a, const CheckpointRecord& b) {
+    return a.step.value_or(-1) > b.step.value_or(-1);
+  });
+  std::vector<std::string> out;
+  std::unordered_set<std::string> seen;
+  for (const CheckpointRecord& record : all)
+    if (seen.insert(record.path).second) out.push_back(record.path);
+  return out;
 }
 
 // The part of a bundle that came as files, as the list it came as.
@@ -125,8 +151,9 @@ Result<SubmissionService::Draft> SubmissionService::draft(const wire::SubmitRequ
   ORBIT_TRY(check_entry(shaped.job.code_entry, files, request.code));
   ORBIT_TRY(check_code(request.code, files));
   ORBIT_TRY_ASSIGN(shaped.job.data, check_data(shaped, request.data, files));
-  ORBIT_TRY_ASSIGN(out.bundle,
-                   bundle::assemble(shaped.job, shaped.argv, asked.resume_argument.value_or(""), files.files));
+  auto assembled = bundle::assemble(shaped.job, shaped.argv, asked.resume_argument.value_or(""), files.files);
+  if (!assembled) return fail(of_code(std::move(assembled).error(), files));
+  out.bundle = std::move(*assembled);
   out.job = std::move(shaped.job);
 
   Run& run = out.run;
@@ -246,6 +273,11 @@ Result<wire::SubmitPreview> SubmissionService::preview(const wire::SubmitRequest
 
 Result<std::string> SubmissionService::where(const ExecutionRequest& request) {
   const std::string target = request.values.target.value_or("");
+  if (request.placement == PlacementKind::local) {
+    const std::vector<std::string> lacking = beyond(look_at_local_machine(), request.values.resources);
+    if (!lacking.empty())
+      return fmt::format("could never start on the server's own machine: asked for are {}", join(lacking, "; "));
+  }
   const std::string place = target.empty() ? "the server's own machine" : fmt::format("'{}'", target);
   std::int32_t taken = 0;
   std::int32_t slots = 0;
@@ -340,24 +372,25 @@ Result<Attempt> SubmissionService::resume(const RunView& run, const wire::Resume
       return fail(ErrorCode::not_found, fmt::format("run '{}' has no attempt {}", run.run.name, *request.attempt),
                   "attempt", fmt::format("it has {}", view->attempts.size()));
   }
-  std::vector<std::string> known;
+  std::vector<CheckpointRecord> announced;  // newest first
   for (const Attempt& attempt : attempts) {
     ORBIT_TRY_ASSIGN(const auto all, reader->checkpoints(attempt.id));
     ORBIT_TRY_ASSIGN(const auto chosen, choose(all, request.checkpoint));
     if (chosen)
       return add_attempt(run.run, request.target, ResumeFrom{attempt.id, chosen->path, chosen->sha256}, actor);
-    for (const CheckpointRecord& record : all) known.push_back(record.path);
+    announced.insert(announced.end(), all.rbegin(), all.rend());
   }
+  std::vector<std::string> known = paths_of(std::move(announced));
   if (known.empty())
     return fail(ErrorCode::not_found,
                 request.attempt ? fmt::format("attempt {} announced no checkpoint", *request.attempt)
                                 : fmt::format("run '{}' announced no checkpoint", run.run.name),
                 "checkpoint", fmt::format("orbit run rerun {} starts it from the beginning", run.run.name));
   const std::string near = nearest(request.checkpoint.value_or(""), known);
-  if (known.size() > 10) known.erase(known.begin(), known.end() - 10);
+  if (known.size() > max_named) known.resize(max_named);
   return fail(ErrorCode::not_found,
               fmt::format("there is no checkpoint '{}'", to_valid_utf8(request.checkpoint.value_or(""))), "checkpoint",
-              near.empty() ? "the latest are " + join(known, ", ") : fmt::format("did you mean '{}'?", near));
+              near.empty() ? "the furthest are " + join(known, ", ") : fmt::format("did you mean '{}'?", near));
 }
 
 Result<wire::RunSpecObject> frozen_spec(const Run& run, BlobStore& blobs) {

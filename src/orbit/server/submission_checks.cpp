@@ -259,8 +259,7 @@ Result<EnvironmentProfile> choose_environment(const Submission& submission, cons
     return *choice.profile;
   }
   return fail(ErrorCode::invalid_argument, "neither the run nor its project nor its template says what it needs",
-              "environment",
-              "declare for example  environment: {python: \">=3.9\"}  or write out  environment: {any: true}");
+              "environment", "declare for example  environment: {python: \">=3.9\"}  or write out  environment: any");
 }
 
 }  // namespace orbit::server

@@ -3,7 +3,9 @@
 #include <thread>
 
 #include "orbit/base/text.hpp"
+#include "orbit/server/local_machine.hpp"
 #include "orbit/server/run_names.hpp"
+#include "orbit/spec/template.hpp"
 #include "run_fixture.hpp"
 
 namespace orbit::server {
@@ -322,6 +324,75 @@ TEST_F(SubmissionTest, R17_a_dry_run_freezes_the_same_and_records_nothing) {
   EXPECT_EQ(submit(request()).run.bundle, preview.spec.bundle_digest);
 }
 
+TEST_F(SubmissionTest, A_dry_run_says_what_the_machine_does_not_have) {
+  auto wanted = request();
+  wanted.submission.resources = {{"cpus", "60000"}};
+  const std::string sentence = must(service_->preview(wanted, "ada")).placement;
+  EXPECT_NE(sentence.find("could never start"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("60000 CPUs, of which it has "), std::string::npos) << sentence;
+}
+
+TEST_F(SubmissionTest, The_local_machine_is_compared_with_the_request) {
+  const LocalMachine machine{2, std::int64_t{8} << 30, 0};
+  Resources wanted;
+  wanted.cpus = 2;
+  wanted.memory_bytes = std::int64_t{8} << 30;
+  EXPECT_TRUE(beyond(machine, wanted).empty());
+  EXPECT_TRUE(beyond(machine, Resources{}).empty());
+  wanted.cpus = 99;
+  wanted.memory_bytes = std::int64_t{16} << 30;
+  wanted.gpus = 2;
+  const auto lacking = beyond(machine, wanted);
+  ASSERT_EQ(lacking.size(), 3U);
+  EXPECT_EQ(lacking[0], "2 GPUs, of which it has none");
+  EXPECT_EQ(lacking[1], "99 CPUs, of which it has 2");
+  EXPECT_TRUE(lacking[2].ends_with(" of memory, of which it has " + human_bytes(machine.memory_bytes))) << lacking[2];
+
+  const LocalMachine here = look_at_local_machine();
+  EXPECT_GT(here.cpus, 0);
+  EXPECT_GT(here.memory_bytes, 0);
+  const fs::path root = scratch_.path() / "root";
+  EXPECT_EQ(look_at_local_machine(root).gpus, 0);
+  must(platform::make_directories(root / "dev"));
+  for (const char* name : {"nvidia0", "nvidia10", "nvidiactl", "nvidia-uvm", "nvidia"})
+    std::ofstream(root / "dev" / name) << "";
+  EXPECT_EQ(look_at_local_machine(root).gpus, 2) << "devices only";
+  must(platform::make_directories(root / "proc/driver/nvidia/gpus/0000:01:00.0"));
+  EXPECT_EQ(look_at_local_machine(root).gpus, 1);
+}
+
+// What a hint says to write is what a run file may hold.
+TEST_F(SubmissionTest, N3_the_hint_for_a_missing_environment_can_be_written) {
+  auto wanted = request();
+  wanted.submission.environment.reset();
+  const auto refused = answer(wanted);
+  ASSERT_FALSE(refused);
+  std::string hint = refused.error().hint;
+  int found = 0;
+  for (std::size_t at; (at = hint.find("environment: ")) != std::string::npos; ++found) {
+    hint.erase(0, at + std::string("environment: ").size());
+    const std::string value = hint.substr(0, hint.find("  "));
+    EXPECT_TRUE(spec::parse_profile(value, "run.yaml")) << value;
+  }
+  EXPECT_EQ(found, 2);
+}
+
+// As many files as may be, and then those that Orbit adds.
+TEST_F(SubmissionTest, Files_at_the_limit_leave_no_room_for_what_is_added) {
+  BundleManifest list;
+  const Digest digest = put("x");
+  for (int i = 0; i < bundle::Limits{}.max_files; ++i)
+    list.files.push_back({fmt::format("inputs/code/d/{:06}", i), false, 1, digest});
+  list.files.back() = {"inputs/code/train.py", true, 1, digest};
+  auto wanted = request();
+  wanted.submission.inputs["dataset"] = "d/000001";
+  wanted.files = put(bundle::manifest_text(list));
+  const auto refused = answer(wanted);
+  EXPECT_REFUSED(refused, ErrorCode::too_large, "code");
+  EXPECT_NE(refused.error().message.find("100000 files"), std::string::npos) << refused.error().message;
+  EXPECT_FALSE(refused.error().hint.empty());
+}
+
 TEST_F(SubmissionTest, R8_rerun_is_a_new_attempt_of_the_same_bundle_once_the_last_is_over) {
   const RunView run = submit_named("first");
   EXPECT_REFUSED(service_->rerun(run, {}, "bob"), ErrorCode::conflict, "run");
@@ -381,6 +452,22 @@ TEST_F(SubmissionTest, R8_resume_takes_the_checkpoint_that_is_meant) {
   announce(later.id, "checkpoints/step-2", Sha256::of("later"), 4);
   EXPECT_EQ(must(resume("step-2")).resume->attempt, later.id) << "of the latest attempt that has it";
   EXPECT_EQ(must(resume("step-2", 1)).resume->attempt, first);
+}
+
+TEST_F(SubmissionTest, R8_the_hint_of_an_unknown_checkpoint_names_the_furthest_once) {
+  const RunView run = submit_named("first");
+  end(run);
+  for (const int step : {20, 70, 10, 60, 30})
+    announce(run.attempts[0].id, fmt::format("checkpoints/step-{}", step), Sha256::of("x"), step, step);
+  const Attempt second = must(service_->rerun(run, {}, "ada"));
+  end(view(run.run.id));
+  for (const int step : {70, 80, 10})
+    announce(second.id, fmt::format("checkpoints/step-{}", step), Sha256::of("y"), step, step);
+  const auto refused = service_->resume(run, wire::ResumeRequest{"another thing altogether", {}, {}}, "ada");
+  EXPECT_REFUSED(refused, ErrorCode::not_found, "checkpoint");
+  EXPECT_EQ(refused.error().hint,
+            "the furthest are checkpoints/step-80, checkpoints/step-70, checkpoints/step-60, checkpoints/step-30, "
+            "checkpoints/step-20");
 }
 
 }  // namespace
