@@ -11,6 +11,7 @@
 
 #include "orbit/base/json.hpp"
 #include "orbit/launch/keeper.hpp"
+#include "orbit/launch/runtime_file.hpp"
 #include "orbit/platform/files.hpp"
 #include "orbit/platform/process.hpp"
 
@@ -252,7 +253,7 @@ class HostProcess : public Launcher {
     const auto record = [&](const ProcessIdentity& keeper, const ProcessIdentity& entry) {
       const WorkloadRecord seen{request.attempt, entry, keeper, tree.cgroup().string()};
       // It need only outlive this process: after a crash of the machine nothing of the workload is left to be found.
-      return platform::write_file(runtime / workload_file, json::encode(seen) + "\n", 0644);
+      return write_runtime_file(runtime / workload_file, json::encode(seen) + "\n");
     };
     auto keeper = start_keeper(spawn, request.attempt, runtime, record);
     if (!keeper) {

@@ -81,13 +81,56 @@ bool write_all(int fd, const char* data, std::size_t size) noexcept {
   return true;
 }
 
-bool write_durably(int runtime_fd, const Text& text) noexcept {
+enum class Written { yes, not_now, never };
+
+// Nobody reads what is written into a directory that was removed, nor can it be.
+bool is_removed(int directory_fd) noexcept {
+  struct stat stat{};
+  return fstat(directory_fd, &stat) != 0 || stat.st_nlink == 0;
+}
+
+Written why_not(int runtime_fd, int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ESTALE:
+    case EISDIR:  // a directory in its place that is not empty
+    case EEXIST:
+    case ENOTEMPTY:
+      return Written::never;
+    default:
+      return is_removed(runtime_fd) ? Written::never : Written::not_now;
+  }
+}
+
+// The workload can put anything there. A directory with something in it stays: emptying one takes more than may be done
+// after a fork.
+void clear_the_way(int runtime_fd, const char* name) noexcept {
+  struct stat stat{};
+  if (fstatat(runtime_fd, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) return;
+  unlinkat(runtime_fd, name, S_ISDIR(stat.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+Written write_durably(int runtime_fd, const Text& text) noexcept {
   constexpr const char* temp = ".exit.json.keeper";
-  const int fd = openat(runtime_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (fd < 0) return false;
-  const bool written = write_all(fd, text.data(), text.size()) && fsync(fd) == 0;
+  clear_the_way(runtime_fd, temp);
+  const int fd = openat(runtime_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd < 0) return why_not(runtime_fd, errno);
+  if (!write_all(fd, text.data(), text.size()) || fsync(fd) != 0) {
+    const int error = errno;
+    close(fd);
+    return why_not(runtime_fd, error);
+  }
   close(fd);
-  return written && renameat(runtime_fd, temp, runtime_fd, exit_file) == 0;
+  if (renameat(runtime_fd, temp, runtime_fd, exit_file) == 0) return Written::yes;
+  clear_the_way(runtime_fd, exit_file);
+  if (renameat(runtime_fd, temp, runtime_fd, exit_file) == 0) return Written::yes;
+  return why_not(runtime_fd, errno);
+}
+
+bool has_result(int runtime_fd) noexcept {
+  struct stat stat{};
+  return fstatat(runtime_fd, "result.json", &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(stat.st_mode);
 }
 
 // Everything the keeper needs, made before the fork.
@@ -114,9 +157,10 @@ void record_exit(const KeeperPlan& plan, std::int32_t pid, const char* key, std:
   text.add("\":");
   text.add(value);
   text.add("}\n");
-  // A full disk: until there is room, or until the runner has recorded the end itself.
-  for (long wait_s = 1; !write_durably(plan.runtime_fd, text); wait_s = wait_s < 16 ? wait_s * 2 : 16) {
-    if (faccessat(plan.runtime_fd, "result.json", F_OK, 0) == 0) return;
+  // A full disk: until there is room, until the runner has recorded the end itself, or until there is nowhere to write.
+  for (long wait_s = 1; write_durably(plan.runtime_fd, text) == Written::not_now;
+       wait_s = wait_s < 16 ? wait_s * 2 : 16) {
+    if (has_result(plan.runtime_fd)) return;
     pause_s(wait_s);
   }
 }

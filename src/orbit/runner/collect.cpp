@@ -4,6 +4,7 @@
 
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/domain/runtime_files.hpp"
+#include "orbit/launch/runtime_file.hpp"
 #include "orbit/platform/files.hpp"
 
 namespace orbit::runner {
@@ -31,6 +32,7 @@ Collection collect(const fs::path& directory, const std::vector<std::string>& ou
   const fs::path artifacts = directory / "artifacts";
   const auto failed = [&](const Error& error) {
     out.error = error.text();
+    out.exhausted = error.code == ErrorCode::exhausted;
     return out;
   };
   if (const auto made = platform::make_directories(artifacts); !made) return failed(made.error());
@@ -41,13 +43,16 @@ Collection collect(const fs::path& directory, const std::vector<std::string>& ou
   out.skipped = manifest->skipped;
   out.artifact_count = static_cast<std::int64_t>(manifest->artifacts.size());
   for (const auto& artifact : manifest->artifacts) out.artifact_bytes += artifact.size_bytes;
-  const std::string text = bundle::artifact_manifest_text(*manifest);
+  out.manifest = bundle::artifact_manifest_text(*manifest);
+  out.artifacts = Sha256::of(out.manifest);
+  return out;
+}
+
+Result<void> write_manifest(const fs::path& directory, const Collection& collection) {
   // The directory is synced with result.json, which comes after and names this file's digest.
   const fs::path file = directory / "runtime" / "artifacts.json";
-  if (const auto written = platform::write_file(file, text, 0644); !written) return failed(written.error());
-  if (const auto synced = platform::sync_file(file); !synced) return failed(synced.error());
-  out.artifacts = Sha256::of(text);
-  return out;
+  ORBIT_TRY(launch::write_runtime_file(file, collection.manifest));
+  return platform::sync_file(file);
 }
 
 std::map<std::string, std::int64_t> log_sizes(const fs::path& directory) {

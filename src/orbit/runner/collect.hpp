@@ -16,14 +16,19 @@ namespace orbit::runner {
 struct Collection {
   std::vector<std::string> missing_outputs;
   std::optional<std::string> error;
+  bool exhausted = false;  // the error is a lack that may pass: to be tried again
   std::int64_t artifact_count = 0;
   std::int64_t artifact_bytes = 0;
   std::vector<std::string> skipped;
-  Digest artifacts;  // of runtime/artifacts.json
+  std::string manifest;  // of runtime/artifacts.json, empty where there is an error
+  Digest artifacts;      // of the manifest
 };
 
-// Takes as long as reading everything below artifacts/. Writes runtime/artifacts.json.
+// Takes as long as reading everything below artifacts/.
 Collection collect(const std::filesystem::path& directory, const std::vector<std::string>& outputs);
+
+// Writes runtime/artifacts.json.
+Result<void> write_manifest(const std::filesystem::path& directory, const Collection& collection);
 
 std::map<std::string, std::int64_t> log_sizes(const std::filesystem::path& directory);
 

@@ -1,14 +1,17 @@
 #include "orbit/runner/driver.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "orbit/base/json.hpp"
 #include "orbit/base/text.hpp"
@@ -51,9 +54,15 @@ Result<bool> Driver::run() {
   step();
   look_for_stop();
   step();
-  while (!finished_ && !leaving_) {
+  while (!finished_ && !leaving_ && !lost_) {
     wait();
     step();
+  }
+  // Nobody could adopt the workload there: SIGTERM or not.
+  if (!finished_ && look_for_loss()) {
+    log_.say("the bundle's directory is gone or another one: its workload is ended");
+    end_everything();
+    return fail(ErrorCode::not_found, "was removed, moved or replaced while its workload ran", directory_.string());
   }
   if (leaving_) {
     log_.say("runner {} leaves on SIGTERM; the workload goes on and the next runner adopts it", getpid());
@@ -81,9 +90,17 @@ Result<void> Driver::open() {
 
   // Where inotify's watches have run out, the scan timer looks instead.
   runtime_watch_ = platform::Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  constexpr std::uint32_t gone = IN_DELETE_SELF | IN_MOVE_SELF;
+  constexpr std::uint32_t changes = IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE;
+  // IN_DELETE: whoever removes the directory begins with its files, and DELETE_SELF waits for the keeper's descriptor.
   if (runtime_watch_ &&
-      inotify_add_watch(runtime_watch_.get(), runtime_.c_str(), IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE) >= 0)
+      inotify_add_watch(runtime_watch_.get(), runtime_.c_str(), changes | IN_DELETE | IN_MOVED_FROM | gone) >= 0) {
+    inotify_add_watch(runtime_watch_.get(), directory_.c_str(), gone);
     watch(runtime_watch_.get(), [this] { on_runtime_change(); });
+  }
+  // A runner that got here holds the lock, so that this is the file it holds.
+  lock_ = platform::Fd(::open((runtime_ / "lock").c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock_) return fail_errno(errno, "cannot be opened", (runtime_ / "lock").string());
   timers_->set(Deadline::scan, in_ms(scan_interval_ms));
   return {};
 }
@@ -112,11 +129,12 @@ void Driver::wait() {
 }
 
 void Driver::step() {
-  while (!inputs_.empty()) {
+  while (!inputs_.empty() && !lost_) {
     const decide::RunnerInput next = std::move(inputs_.front());
     inputs_.pop_front();
     auto actions = decide::step(state_, next, clock_.now().wall);
-    for (auto& action : actions) std::visit([this](auto& value) { act(std::move(value)); }, action);
+    for (auto& action : actions)
+      if (!lost_) std::visit([this](auto& value) { act(std::move(value)); }, action);
   }
   if (journal_.has_pending() && !timers_->is_set(Deadline::retry)) retry_later();
 }
@@ -153,6 +171,7 @@ void Driver::on_timers() {
         break;
       case Deadline::scan:
         timers_->set(Deadline::scan, in_ms(scan_interval_ms));
+        if (look_for_loss()) return;
         look_for_stop();
         look_for_end();
         look_for_checkpoints();
@@ -165,6 +184,10 @@ void Driver::on_timers() {
           write_result();
         else if (!journal_.flush())
           retry_later();
+        else if (collection_)
+          write_artifacts();
+        else if (std::exchange(collect_again_, false))
+          act(decide::runner_action::Collect{});
         else
           retry_ms_ = 0;
         break;
@@ -185,7 +208,21 @@ void Driver::on_runtime_change() {
   alignas(inotify_event) std::array<char, 4096> buffer;
   while (read(runtime_watch_.get(), buffer.data(), buffer.size()) > 0) {
   }
+  if (look_for_loss()) return;
   look_for_stop();
+}
+
+bool Driver::look_for_loss() {
+  if (lost_) return true;
+  struct stat ours{};
+  struct stat there{};
+  if (fstat(lock_.get(), &ours) != 0) return false;
+  if (stat((runtime_ / "lock").c_str(), &there) == 0)
+    lost_ = ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
+  else
+    // Anything else, such as a file server that does not answer, proves nothing.
+    lost_ = errno == ENOENT || errno == ENOTDIR || errno == ESTALE;
+  return lost_;
 }
 
 void Driver::look_for_stop() {

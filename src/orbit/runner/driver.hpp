@@ -15,6 +15,7 @@
 #include "orbit/platform/files.hpp"
 #include "orbit/ports/clock.hpp"
 #include "orbit/runner/checkpoints.hpp"
+#include "orbit/runner/collect.hpp"
 #include "orbit/runner/execution_log.hpp"
 #include "orbit/runner/jobs.hpp"
 #include "orbit/runner/journal.hpp"
@@ -26,7 +27,8 @@ class Driver {
  public:
   Driver(std::filesystem::path directory, Order order, Journal journal, const Clock& clock);
 
-  // Until the result is recorded: true. False: told to leave before (SIGTERM).
+  // Until the result is recorded: true. False: told to leave before (SIGTERM). `not_found`: the directory was removed,
+  // moved or replaced meanwhile; the workload was ended, and nobody can be told.
   Result<bool> run();
 
  private:
@@ -46,6 +48,7 @@ class Driver {
   void look_for_end();
   void look_for_checkpoints();
   void sample_usage();
+  bool look_for_loss();
 
   // Actions.
   void act(decide::runner_action::Append action);
@@ -63,6 +66,9 @@ class Driver {
   void act(const decide::runner_action::Finish&);
 
   void write_result();
+  void collected(Collection collection);
+  void write_artifacts();
+  void end_everything();
   void read_job();
   void make_scanner();
   void retry_later();
@@ -84,6 +90,8 @@ class Driver {
   std::deque<decide::RunnerInput> inputs_;
   std::optional<Error> sync_error_;  // of the last Append that was to be durable
   std::optional<RunnerResult> result_;
+  std::optional<Collection> collection_;  // whose manifest is still to be written
+  bool collect_again_ = false;
   std::int64_t retry_ms_ = 0;
   std::optional<JobSpec> job_;
   std::unique_ptr<launch::Launcher> launcher_;
@@ -93,12 +101,14 @@ class Driver {
   MonoTime last_scan_;
   bool end_seen_ = false;
   bool leaving_ = false;
+  bool lost_ = false;  // the directory is not the one in which this runner began
   bool finished_ = false;
 
   platform::Fd epoll_;
   std::map<int, std::function<void()>> handlers_;
   platform::Fd signals_;
   platform::Fd runtime_watch_;
+  platform::Fd lock_;  // O_PATH: which file runtime/lock was
   platform::Fd leftover_;
   std::optional<Timers> timers_;
   std::unique_ptr<Jobs> jobs_;  // last: its thread uses the others

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "orbit/base/json.hpp"
 #include "orbit/base/text.hpp"
+#include "orbit/launch/runtime_file.hpp"
 #include "orbit/platform/process.hpp"
 #include "orbit/runner/audit.hpp"
 #include "orbit/runner/collect.hpp"
@@ -33,7 +35,7 @@ void Driver::act(const action::RunPrechecks&) {
         else
           log_.say("precheck {}: FAILED, wanted {}, found {}", item.check, item.wanted, item.found);
       }
-      const auto written = platform::write_file(runtime_ / "precheck.json", json::encode(outcome.report) + "\n", 0644);
+      const auto written = launch::write_runtime_file(runtime_ / "precheck.json", json::encode(outcome.report) + "\n");
       if (!written) log_.say("precheck.json is not written: {}", written.error().text());
       if (outcome.job) job_ = std::move(outcome.job);
       feed(input::Prechecked{outcome.failed, outcome.detail});
@@ -64,11 +66,12 @@ Result<void> Driver::write_params() const {
     if (text.size() > 1) text += ",";
     text += json::dump(json::Value(name)) + ":" + value;
   }
-  return platform::write_file(runtime_ / "params.json", text + "}\n", 0644);
+  return launch::write_runtime_file(runtime_ / "params.json", text + "}\n");
 }
 
 void Driver::act(const action::Launch&) {
   // Without its intent on disk it is not started: a crash would start it twice.
+  if (look_for_loss()) return;
   if (sync_error_) return feed(input::LaunchFailed{"the journal cannot be written: " + sync_error_->text()});
   const auto launch = [&]() -> Result<void> {
     ORBIT_TRY_ASSIGN(const auto request, launch_request());
@@ -195,6 +198,7 @@ void Driver::act(const action::CountLeftovers&) {
 }
 
 void Driver::act(const action::Collect&) {
+  if (look_for_loss()) return;  // else artifacts/ would be made anew there
   make_scanner();
   if (leftover_) unwatch(leftover_.get());
   leftover_.reset();
@@ -217,22 +221,46 @@ void Driver::act(const action::Collect&) {
         feed(input::CheckpointComplete{std::move(*record)});
       }
       step();
-      for (const auto& name : collection.skipped) log_.say("not collected: {}", name);
-      for (const auto& name : collection.missing_outputs) log_.say("expected output {} is missing", name);
-      if (collection.error) log_.say("collection failed: {}", *collection.error);
-      // The last line: from here on the sizes of the streams are final, and a result tells them.
-      log_.say("collected {} artifacts, {} bytes", collection.artifact_count, collection.artifact_bytes);
-      input::Collected out;
-      out.missing_outputs = std::move(collection.missing_outputs);
-      out.collect_error = std::move(collection.error);
-      out.artifact_count = collection.artifact_count;
-      out.artifacts = collection.artifacts;
-      out.host_oom = workload_ && workload_->host_oom();
-      log_.close();
-      out.log_sizes_bytes = log_sizes(directory_);
-      feed(std::move(out));
+      collected(std::move(collection));
     };
   });
+}
+
+void Driver::collected(Collection collection) {
+  if (collection.exhausted) {
+    // No room, no descriptors: a lack that passes must not cost a finished run its artifacts.
+    log_.say("collection has to wait: {}", *collection.error);
+    collect_again_ = true;
+    return retry_later();
+  }
+  collection_ = std::move(collection);
+  write_artifacts();
+}
+
+void Driver::write_artifacts() {
+  if (look_for_loss()) return;
+  if (!collection_->error) {
+    if (const auto written = write_manifest(directory_, *collection_); !written) {
+      if (retry_ms_ == 0) log_.say("artifacts.json has to wait: {}", written.error().text());
+      return retry_later();
+    }
+  }
+  retry_ms_ = 0;
+  Collection collection = *std::exchange(collection_, std::nullopt);
+  for (const auto& name : collection.skipped) log_.say("not collected: {}", name);
+  for (const auto& name : collection.missing_outputs) log_.say("expected output {} is missing", name);
+  if (collection.error) log_.say("collection failed: {}", *collection.error);
+  // The last line: from here on the sizes of the streams are final, and a result tells them.
+  log_.say("collected {} artifacts, {} bytes", collection.artifact_count, collection.artifact_bytes);
+  input::Collected out;
+  out.missing_outputs = std::move(collection.missing_outputs);
+  out.collect_error = std::move(collection.error);
+  out.artifact_count = collection.artifact_count;
+  out.artifacts = collection.artifacts;
+  out.host_oom = workload_ && workload_->host_oom();
+  log_.close();
+  out.log_sizes_bytes = log_sizes(directory_);
+  feed(std::move(out));
 }
 
 void Driver::act(action::WriteResult written) {
@@ -243,12 +271,42 @@ void Driver::act(action::WriteResult written) {
 }
 
 void Driver::write_result() {
+  if (look_for_loss()) return;
   const auto write = [&]() -> Result<void> {
     ORBIT_TRY(journal_.sync());
-    return platform::write_file_durably(runtime_ / "result.json", json::encode(*result_) + "\n", 0644);
+    return launch::write_runtime_file_durably(runtime_ / "result.json", json::encode(*result_) + "\n");
   };
   if (!write()) return retry_later();
   feed(input::ResultWritten{});
+}
+
+// Of a workload whose directory is lost. Nothing else matters any more, so that the loop may stand still meanwhile.
+void Driver::end_everything() {
+  jobs_->quiesce();
+  if (!workload_ && launcher_ && may_have_started()) {
+    // By the mark and the cgroup: the files that named its processes are lost.
+    if (auto found = launcher_->find(find_request(), evidence())) workload_ = std::move(found->workload);
+  }
+  if (!workload_) return;
+  const auto wait_for = [&](const ProcessIdentity& process, std::int64_t most_ms) {
+    const auto fd = platform::open_pidfd(process);
+    pollfd ended{fd ? fd->get() : -1, POLLIN, 0};
+    poll(&ended, 1, static_cast<int>(most_ms));
+    workload_->end();  // reaps
+  };
+  constexpr std::int64_t look_ms = 200;
+  workload_->signal_all(SIGTERM);
+  const MonoTime grace = in_ms(std::clamp<std::int64_t>(order_.stop_grace_s, 0, 86'400) * 1000);
+  for (auto left = workload_->members(); !left.empty(); left = workload_->members()) {
+    const std::int64_t still_ms = grace.ms - clock_.now().mono.ms;
+    if (still_ms <= 0) break;
+    wait_for(left.front(), std::min(still_ms, look_ms));
+  }
+  // Until the kernel lets go of the last one.
+  for (auto left = workload_->members(); !left.empty(); left = workload_->members()) {
+    if (const auto killed = workload_->kill_all(); !killed) wait_for(left.front(), look_ms);
+  }
+  workload_->release();
 }
 
 void Driver::act(const action::Finish&) {

@@ -31,6 +31,8 @@ Result<std::map<std::string, std::string>> workload_environment(const Order& ord
       {"HOME", home()},
       {"LANG", "C.UTF-8"},
       {"TMPDIR", "/tmp"},
+      // A __pycache__ below the inputs would be a change of the bundle.
+      {"PYTHONDONTWRITEBYTECODE", "1"},
       {"ORBIT_ATTEMPT_ID", order.attempt.str()},
       {"ORBIT_RUN_ID", order.run.str()},
       {"ORBIT_PROJECT", order.project},

@@ -6,12 +6,15 @@
 #include <algorithm>
 
 #include "orbit/base/text.hpp"
+#include "orbit/launch/runtime_file.hpp"
 
 namespace orbit::runner {
 
-ExecutionLog::ExecutionLog(const std::filesystem::path& runtime, const Clock& clock)
-    : fd_(open((runtime / "execution.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644)),
-      clock_(clock) {}
+ExecutionLog::ExecutionLog(const std::filesystem::path& runtime, const Clock& clock) : clock_(clock) {
+  const auto path = runtime / "execution.log";
+  if (launch::clear_the_way(path))
+    fd_.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+}
 
 void ExecutionLog::line(std::string_view text) {
   if (!fd_) return;

@@ -89,6 +89,13 @@ TEST(WorkloadEnvironment, S5_ExactlyItsOwnCards) {
   EXPECT_EQ(workload_environment(order, "/b")->at("CUDA_VISIBLE_DEVICES"), "GPU-1,GPU-2");
 }
 
+TEST(WorkloadEnvironment, R5_PythonLeavesNoTraceInTheBundle) {
+  Order order = an_order();
+  EXPECT_EQ(workload_environment(order, "/b")->at("PYTHONDONTWRITEBYTECODE"), "1");
+  order.runtime_env = {{"PYTHONDONTWRITEBYTECODE", ""}};
+  EXPECT_EQ(workload_environment(order, "/b")->at("PYTHONDONTWRITEBYTECODE"), "");
+}
+
 TEST(WorkloadEnvironment, R8_ResumeIsAnAbsolutePath) {
   Order order = an_order();
   order.resume = ResumeFrom{order.attempt, "checkpoints/step-1", Sha256::of("x")};
