@@ -1,4 +1,5 @@
 // run why|diff|verify|metrics|spec|events: what is known about a run.
+#include <map>
 #include <ostream>
 
 #include "orbit/base/text.hpp"
@@ -6,6 +7,7 @@
 #include "orbit/cli/commands.hpp"
 #include "orbit/cli/context.hpp"
 #include "orbit/cli/event_view.hpp"
+#include "orbit/cli/report_view.hpp"
 #include "orbit/cli/run_ref.hpp"
 #include "orbit/cli/views.hpp"
 
@@ -35,7 +37,7 @@ Result<int> run_why(Context& context, const RunArgs& args) {
   });
 }
 
-Result<int> run_diff(Context& context, const RunArgs& left, const std::string& right) {
+Result<int> run_diff(Context& context, const RunArgs& left, const std::string& right, bool all) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(left.run, left.project));
   ORBIT_TRY_ASSIGN(const RunRef other, parse_run_ref(right, left.project));
   ORBIT_TRY_ASSIGN(const auto api, context.api());
@@ -46,7 +48,7 @@ Result<int> run_diff(Context& context, const RunArgs& left, const std::string& r
       return;
     }
     Table table({{"PART"}, {"KEY", false, true}, {"LEFT", false, true}, {"RIGHT", false, true}});
-    for (const wire::DiffItem& item : report.items)
+    for (const wire::DiffItem& item : all ? report.items : summarised(report.items))
       table.add({{item.part, Colour::dim},
                  {item.key},
                  {item.left.value_or("-"), Colour::red},
@@ -83,22 +85,19 @@ Result<int> run_metrics(Context& context, const MetricsArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
   ORBIT_TRY_ASSIGN(const std::string attempt, attempt_segment(args.attempt));
   std::vector<wire::MetricObject> points;
-  const auto target = [&](const PageOptions& page) {
+  // People see a table of all metrics by step: a page cut off in the middle of one would mislead.
+  PageOptions page = args.page;
+  if (!context.json() && !page.limit) page.limit = 1000;
+  const auto target = [&](const PageOptions& options) {
     return ref.target({"attempts", attempt, "metrics"},
-                      {{"name", args.name}, {"limit", number_text(page.limit)}, {"cursor", page.cursor}});
+                      {{"name", args.name}, {"limit", number_text(options.limit)}, {"cursor", options.cursor}});
   };
-  return show_list(context, target, args.page, into(points), [&] {
+  return show_list(context, target, page, into(points), [&] {
     if (points.empty()) {
       context.note("no metrics");
       return;
     }
-    Table table({{"STEP", true}, {"NAME", false, true}, {"VALUE", true}, {"AT"}});
-    for (const wire::MetricObject& point : points)
-      table.add({{std::to_string(point.step)},
-                 {point.name},
-                 {point.value ? fmt::format("{:.6g}", *point.value) : "not finite"},
-                 {to_rfc3339(point.at)}});
-    table.print(context.out, context.terminal);
+    metric_table(points).print(context.out, context.terminal);
   });
 }
 
@@ -160,11 +159,18 @@ struct EventArgs : RunArgs {
 Result<int> run_events(Context& context, const EventArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
   std::vector<wire::EventObject> events;
+  std::map<std::string, std::int32_t> numbers;  // of the attempts
+  if (!context.json()) {
+    ORBIT_TRY_ASSIGN(const auto api, context.api());
+    ORBIT_TRY_ASSIGN(const std::string body, api->get(ref.target()));
+    ORBIT_TRY_ASSIGN(const auto shown, Api::decode<wire::RunObject>(body));
+    for (const wire::AttemptObject& attempt : shown.attempts) numbers[attempt.id] = attempt.number;
+  }
   const auto target = [&](const PageOptions& page) {
     return ref.target({"events"}, {{"limit", number_text(page.limit)}, {"cursor", page.cursor}});
   };
   return show_list(context, target, args.page, into(events),
-                   [&] { context.out << event_table(events, context.now(), context.terminal); });
+                   [&] { context.out << event_table_of_run(events, numbers, context.now(), context.terminal); });
 }
 
 }  // namespace
@@ -177,14 +183,16 @@ void add_run_report_commands(Command& run) {
 
   struct DiffArgs : RunArgs {
     std::string other;
+    bool all = false;
   };
   auto diff = std::make_shared<DiffArgs>();
   Command& diff_command =
       run.add("diff", "What differs between two runs: request, template, code, environment, data, result");
   take_run(diff_command, *diff);
   diff_command.positional("other", &diff->other, "the run to compare it with")
+      .flag("--all", diff->all, "every artifact, and digests in full")
       .examples("orbit run diff digits/lr-0.1 digits/lr-0.01")
-      .run([diff](Context& context) { return run_diff(context, *diff, diff->other); });
+      .run([diff](Context& context) { return run_diff(context, *diff, diff->other, diff->all); });
 
   auto verify = std::make_shared<RunArgs>();
   Command& verify_command = run.add(
@@ -197,7 +205,7 @@ void add_run_report_commands(Command& run) {
   take_run(metrics_command, *metrics);
   take_attempt(metrics_command, *metrics);
   metrics_command.option("--name", "NAME", &metrics->name, "only this metric")
-      .option("--limit", "N", &metrics->page.limit, "how many points at most; 100 unless given")
+      .option("--limit", "N", &metrics->page.limit, "how many points at most")
       .option("--cursor", "CURSOR", &metrics->page.cursor, "go on after a page (next_cursor of -o json)")
       .examples("orbit run metrics digits/first-try --name loss")
       .run([metrics](Context& context) { return run_metrics(context, *metrics); });

@@ -38,6 +38,22 @@ std::string event_table(const std::vector<wire::EventObject>& events, WallTime n
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
 
+std::string event_table_of_run(const std::vector<wire::EventObject>& events,
+                               const std::map<std::string, std::int32_t>& attempts, WallTime now,
+                               const Terminal& terminal) {
+  Table table({{"SEQ", true}, {"WHEN"}, {"#", true}, {"WHAT"}, {"BY", false, true}, {"EVIDENCE", false, true}});
+  for (const wire::EventObject& event : events) {
+    const auto attempt = event.attempt ? attempts.find(*event.attempt) : attempts.end();
+    table.add({{std::to_string(event.seq)},
+               {ago(event.at, now)},
+               {attempt == attempts.end() ? std::string() : std::to_string(attempt->second)},
+               {what(event), colour(event)},
+               {event.actor},
+               {event.evidence}});
+  }
+  return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
+}
+
 std::string event_line(const wire::EventObject& event, const Terminal& terminal) {
   std::string out = fmt::format("{}  {}  {}", to_rfc3339(event.at), escape(subject(event)),
                                 paint(what(event), colour(event), terminal.colour_out));

@@ -15,28 +15,9 @@ namespace orbit::launch {
 namespace {
 
 using platform::Fd;
-
-struct Pipe {
-  Fd read, write;
-};
-Result<Pipe> make_pipe() {
-  std::array<int, 2> fds{};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno(errno, "a pipe cannot be made");
-  return Pipe{Fd(fds[0]), Fd(fds[1])};
-}
-
-// 1: all of it; 0: an earlier end of file; -1: errno.
-int read_exactly(int fd, void* into, std::size_t size) noexcept {
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = read(fd, static_cast<char*>(into) + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    if (got == 0) return 0;
-    done += static_cast<std::size_t>(got);
-  }
-  return 1;
-}
+using platform::make_pipe;
+using platform::Pipe;
+using platform::read_exactly;
 
 void pause_s(long seconds) noexcept {
   timespec left{seconds, 0};

@@ -11,7 +11,6 @@
 
 namespace orbit::net {
 
-std::string_view reason_phrase(int status);
 // 1xx, 204 and 304 have none.
 bool status_has_body(int status);
 

@@ -196,6 +196,24 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
+Result<Pipe> make_pipe() {
+  std::array<int, 2> fds{};
+  if (pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno(errno, "a pipe cannot be made");
+  return Pipe{Fd(fds[0]), Fd(fds[1])};
+}
+
+int read_exactly(int fd, void* into, std::size_t size) noexcept {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(fd, static_cast<char*>(into) + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) return 0;
+    done += static_cast<std::size_t>(got);
+  }
+  return 1;
+}
+
 Result<std::string> read_file(const fs::path& path, std::size_t limit_bytes) {
   ORBIT_TRY_ASSIGN(const Fd fd, open_regular(path, 0));
   ORBIT_TRY_ASSIGN(std::string bytes, read_range(fd.get(), 0, limit_bytes + 1, path));

@@ -42,6 +42,14 @@ class Fd {
   int fd_ = -1;
 };
 
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+Result<Pipe> make_pipe();  // both ends close on exec
+// Reads until `size` bytes are there. 1: they are; 0: an earlier end of file; -1: errno. Async-signal-safe.
+int read_exactly(int fd, void* into, std::size_t size) noexcept;
+
 Result<std::string> read_file(const fs::path& path, std::size_t limit_bytes);
 // Temp file in the same directory (".orbit-tmp-" and six characters: what a crash leaves behind), write, fsync, rename,
 // fsync of the directory.

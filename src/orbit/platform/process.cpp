@@ -188,27 +188,6 @@ void PreparedExec::run(int go_fd, int error_fd) const noexcept {
 
 namespace {
 
-struct Pipe {
-  Fd read, write;
-};
-Result<Pipe> make_pipe() {
-  std::array<int, 2> fds{};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno(errno, "a pipe cannot be made");
-  return Pipe{Fd(fds[0]), Fd(fds[1])};
-}
-
-// The whole of `size` bytes, or false at an earlier end.
-bool read_exactly(int fd, void* into, std::size_t size) noexcept {
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = read(fd, static_cast<char*>(into) + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    done += static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
 void reap(pid_t pid) {
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -224,7 +203,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   if (pid == 0) exec.run(-1, error.write.get());
   error.write.reset();
   int number = 0;
-  if (read_exactly(error.read.get(), &number, sizeof number)) {
+  if (read_exactly(error.read.get(), &number, sizeof number) == 1) {
     reap(pid);
     return fail_errno(number, "cannot be executed", request.argv[0]);
   }
@@ -255,7 +234,7 @@ Result<ProcessIdentity> spawn_detached(const SpawnRequest& request) {
   born.write.reset();
   go.read.reset();
   pid_t child = 0;
-  const bool answered = read_exactly(born.read.get(), &child, sizeof child);
+  const bool answered = read_exactly(born.read.get(), &child, sizeof child) == 1;
   reap(middle);
   if (!answered) return fail(ErrorCode::io, "the process that was to start it was ended", request.argv[0]);
   if (child < 0) return fail_errno(-child, "a process cannot be made");
@@ -266,7 +245,7 @@ Result<ProcessIdentity> spawn_detached(const SpawnRequest& request) {
   while (write(go.write.get(), &byte, 1) < 0 && errno == EINTR) {
   }
   int number = 0;
-  if (read_exactly(error.read.get(), &number, sizeof number))
+  if (read_exactly(error.read.get(), &number, sizeof number) == 1)
     return fail_errno(number, "cannot be executed", request.argv[0]);
   return identity;
 }

@@ -1,5 +1,7 @@
 #include "orbit/wire/openapi.hpp"
 
+#include "orbit/base/http_status.hpp"
+
 #include <set>
 
 #include "orbit/wire/problem.hpp"
@@ -70,7 +72,7 @@ json::Value operation(Schemas& schemas, const OperationDoc& doc) {
   if (doc.request) errors.insert({408, 413});
   const ContentDoc problem{problem_content_type, schemas.of<Problem>()};
   for (const int status : errors)
-    responses[std::to_string(status)] = answer({status, std::string(status_title(status)), {problem}});
+    responses[std::to_string(status)] = answer({status, std::string(reason_phrase(status)), {problem}});
   out["responses"] = std::move(responses);
   return out;
 }

@@ -1,5 +1,7 @@
 #include "orbit/wire/problem.hpp"
 
+#include "orbit/base/http_status.hpp"
+
 namespace orbit::wire {
 namespace {
 
@@ -69,51 +71,10 @@ int http_status(ErrorCode code) {
   return 500;
 }
 
-std::string_view status_title(int status) {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 416:
-      return "Range Not Satisfiable";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 507:
-      return "Insufficient Storage";
-    default:
-      return status >= 500 ? "Server Error" : status >= 400 ? "Request Refused" : "Unexpected Answer";
-  }
-}
-
 Problem to_problem(const Error& error, int status) {
   Problem problem;
   problem.status = status != 0 ? status : http_status(error.code);
-  problem.title = status_title(problem.status);
+  problem.title = reason_phrase(problem.status);
   problem.code = to_string(error.code);
   problem.detail = to_valid_utf8(error.message);
   if (!error.field.empty()) problem.field = to_valid_utf8(error.field);
@@ -124,7 +85,7 @@ Problem to_problem(const Error& error, int status) {
 Error error_of_response(int status, std::string_view body) {
   auto problem = json::decode<Problem>(body, json::From::ours);
   if (!problem) {
-    Error error{code_of_status(status), fmt::format("the server answered {} {}", status, status_title(status))};
+    Error error{code_of_status(status), fmt::format("the server answered {} {}", status, reason_phrase(status))};
     return error;
   }
   Error error{code_of_status(problem->status), problem->detail, problem->field.value_or(""),

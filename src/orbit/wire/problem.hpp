@@ -11,9 +11,6 @@ namespace orbit::wire {
 constexpr const char* problem_content_type = "application/problem+json";
 
 int http_status(ErrorCode code);
-// "Not Found"; for a status without a name of its own, that of its class.
-std::string_view status_title(int status);
-
 // `status` 0: the one of the error's code.
 Problem to_problem(const Error& error, int status = 0);
 
