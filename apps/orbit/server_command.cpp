@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "orbit/base/json.hpp"
 #include "orbit/base/log.hpp"
@@ -25,7 +25,6 @@
 #include "orbit/store/file_blob_store.hpp"
 #include "orbit/store/file_log_store.hpp"
 #include "orbit/store/sqlite_store.hpp"
-#include "orbit/wire/problem.hpp"
 
 namespace orbit::app {
 namespace {
@@ -41,22 +40,10 @@ fs::path default_data_directory() {
   return "/var/lib/orbit";
 }
 
-// Every configuration key, so that flags and environment variables are made from the one list.
-std::vector<std::string> config_keys() {
-  std::vector<std::string> keys;
-  const json::Value defaults = json::from(server::ServerConfig{});
-  for (const auto& item : defaults.get_object()) keys.emplace_back(item.key());
-  return keys;
-}
-
-std::map<std::string, std::string> from_environment(const std::vector<std::string>& keys) {
+std::map<std::string, std::string> from_environment() {
   std::map<std::string, std::string> out;
-  for (const std::string& key : keys) {
-    std::string name = "ORBIT_" + key;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    if (const char* value = std::getenv(name.c_str())) out[key] = value;
-  }
+  for (const server::ConfigKey& key : server::config_keys())
+    if (const char* value = std::getenv(server::environment_variable(key.key).c_str())) out[key.key] = value;
   return out;
 }
 
@@ -121,7 +108,7 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   const fs::path config_file = data / "config.yaml";
   ORBIT_TRY_ASSIGN(const std::string config_text, platform::read_file(config_file, 1 << 20));
   ORBIT_TRY_ASSIGN(const server::ServerConfig config,
-                   server::load_config(config_text, config_file.string(), from_environment(config_keys()), flags));
+                   server::load_config(config_text, config_file.string(), from_environment(), flags));
   set_log_level(config.log_level);
   ORBIT_TRY_ASSIGN(const server::ListenAddress address, server::parse_listen(config.listen));
 
@@ -176,25 +163,17 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   submission_options.allow_command_tasks = config.allow_command_tasks;
   server::SubmissionService submissions(writer, readers.source(), *blobs, backends, clock, rng, submission_options);
 
+  server::AttemptService attempts(writer, readers.source(), *blobs, backends, clock, rng);
+
   net::ServerOptions http;
   http.address = address.address;
   http.port = address.port;
   http.spool_directory = data / "tmp";
   http.worker_threads = static_cast<std::size_t>(config.http_threads);
-  server::ApiContext context{writer,
-                             readers,
-                             *blobs,
-                             *logs,
-                             backends,
-                             clock,
-                             rng,
-                             events,
-                             authenticator,
-                             submissions,
-                             ORBIT_VERSION,
-                             "sqlite",
-                             engine.leader_epoch(),
-                             started_at};
+  server::ApiContext context{
+      writer,    readers,       *blobs,      *logs,    backends,      clock,    rng,
+      events,    authenticator, submissions, attempts, ORBIT_VERSION, "sqlite", engine.leader_epoch(),
+      started_at};
   ORBIT_TRY_ASSIGN(const std::unique_ptr<server::ApiServer> api, server::ApiServer::listen(context, http));
 
   const std::string host =
@@ -219,28 +198,24 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
 
 }  // namespace
 
-int server_command(const std::vector<std::string>& arguments) {
-  CLI::App app("Run the control plane: API, reconciler and scheduler in one process.", "orbit server");
-  std::string data = default_data_directory().string();
-  app.add_option("--data", data, "Data directory")->capture_default_str();
-  std::map<std::string, std::string> flags;
-  for (const std::string& key : config_keys()) {
-    std::string name = "--" + key;
-    std::replace(name.begin(), name.end(), '_', '-');
-    app.add_option_function<std::string>(
-        name, [&flags, key](const std::string& text) { flags[key] = text; },
-        "Wins over ORBIT_… and config.yaml (see DATA/config.yaml)");
-  }
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Result<void> served = serve(fs::absolute(data).lexically_normal(), flags);
-  if (served) return 0;
-  std::fprintf(stderr, "orbit: %s\n", served.error().text().c_str());
-  return wire::exit_code(served.error().code);
+void add_server_command(cli::Command& root) {
+  struct Arguments {
+    std::string data = default_data_directory().string();
+    std::map<std::string, std::optional<std::string>> flags;
+  };
+  const auto given = std::make_shared<Arguments>();
+  cli::Command& command = root.add("server", "Run the control plane: API, reconciler and scheduler in one process");
+  command.local().option("--data", "DIR", &given->data, fmt::format("data directory (default {})", given->data));
+  for (const server::ConfigKey& key : server::config_keys())
+    command.option(server::flag(key.key), key.value, &given->flags[key.key],
+                   fmt::format("{} (default {})", key.help, server::default_text(key)));
+  command.examples("orbit server --data ./data").run([given](cli::Context&) -> Result<int> {
+    std::map<std::string, std::string> flags;
+    for (const auto& [key, value] : given->flags)
+      if (value) flags[key] = *value;
+    ORBIT_TRY(serve(fs::absolute(given->data).lexically_normal(), flags));
+    return 0;
+  });
 }
 
 }  // namespace orbit::app

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include "orbit/cli/args.hpp"
 
 namespace orbit::app {
 
-// `orbit server`: returns the exit code when the server has stopped.
-int server_command(const std::vector<std::string>& arguments);
+// `orbit server`: returns when the server has stopped.
+void add_server_command(cli::Command& root);
 
 }  // namespace orbit::app

@@ -95,7 +95,7 @@ class Life(Case):
         run = self.submit(self.project('printf "0123456789" > "$ORBIT_ARTIFACTS/model.bin"\n'))
         run = self.wait_final(run)
         self.assertEqual(run["state"], "succeeded")
-        self.assertRegex(self.orbit("run", "verify", run["id"]).out.decode(), r"^ok: 4 bundle files, 3 artifacts")
+        self.assertRegex(self.orbit("run", "verify", run["id"]).out.decode(), r"^ok: 5 bundle files, 3 artifacts")
 
         model = server.attempt_dir(run["attempts"][0]) / "artifacts/model.bin"
         model.write_bytes(b"0123456780")  # the same size

@@ -136,6 +136,7 @@ Result<Bundle> assemble(const JobSpec& job_given, const std::vector<std::string>
   Bundle bundle;
   bundle.generated["job.json"] = job_text(job);
   ORBIT_TRY_ASSIGN(bundle.generated[entrypoint_path], entrypoint_text(argv, resume_argument));
+  bundle.generated[prechecks_path] = prechecks_text(prechecks_of(job));
   // What the runner would refuse is refused here, where somebody can still correct it.
   auto again = parse_job(bundle.generated["job.json"]);
   if (!again) {
@@ -149,6 +150,7 @@ Result<Bundle> assemble(const JobSpec& job_given, const std::vector<std::string>
   bundle.manifest.files = files;
   bundle.manifest.files.push_back(generated_entry("job.json", bundle.generated["job.json"], false));
   bundle.manifest.files.push_back(generated_entry(entrypoint_path, bundle.generated[entrypoint_path], true));
+  bundle.manifest.files.push_back(generated_entry(prechecks_path, bundle.generated[prechecks_path], false));
   std::sort(bundle.manifest.files.begin(), bundle.manifest.files.end(),
             [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
   ORBIT_TRY(check_list(bundle.manifest.files, Limits{}));

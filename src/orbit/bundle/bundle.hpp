@@ -56,6 +56,11 @@ Result<BundleManifest> parse_manifest(
 std::string job_text(const JobSpec& job);  // job.json: canonical JSON, but params verbatim as their source text
 Result<JobSpec> parse_job(std::string_view text);
 
+inline constexpr const char* prechecks_path = "scripts/prechecks.json";
+PrecheckList prechecks_of(const JobSpec& job);
+std::string prechecks_text(const PrecheckList& list);
+Result<PrecheckList> parse_prechecks(std::string_view text);
+
 // Everything frozen of a run: the code files plus job.json and generated scripts.
 struct Bundle {
   Digest digest;

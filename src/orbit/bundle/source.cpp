@@ -22,6 +22,10 @@ namespace {
 
 constexpr const char* code_folder = "inputs/code";
 constexpr const char* patch_path = "inputs/patch.diff";
+// What pins an environment, at the top of the code, by the names that its tools give it: always among the key files.
+constexpr std::string_view lock_files[] = {"uv.lock",          "poetry.lock",      "pdm.lock",       "Pipfile.lock",
+                                           "pixi.lock",        "pylock.toml",      "conda-lock.yml", "environment.yml",
+                                           "requirements.txt", "requirements.lock"};
 
 bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -353,7 +357,8 @@ class Reader {
         while (starts_with(pattern, "./")) pattern.remove_prefix(2);
         return glob_matches(pattern, path);
       };
-      if (std::any_of(request_.key_files.begin(), request_.key_files.end(), matches))
+      if (std::any_of(request_.key_files.begin(), request_.key_files.end(), matches) ||
+          std::find(std::begin(lock_files), std::end(lock_files), path) != std::end(lock_files))
         source_.revision.key_files[path] = file.entry.sha256;
     }
   }

@@ -16,7 +16,7 @@ struct SourceRequest {
   std::optional<std::string>
       revision;              // commit, tag or branch; absent: what is checked out (folder) or the default branch
   bool allow_dirty = false;  // freeze uncommitted changes, and the patch, instead of refusing
-  std::vector<std::string> key_files;  // paths or patterns to fingerprint
+  std::vector<std::string> key_files;  // paths or patterns to fingerprint, beside lock files
   fs::path work;                       // where clones may be put
 };
 

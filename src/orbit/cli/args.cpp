@@ -226,6 +226,10 @@ Command& Command::takes_rest(std::string value, std::string help) {
   rest_help_ = std::move(help);
   return *this;
 }
+Command& Command::local() {
+  local_ = true;
+  return *this;
+}
 Command& Command::run(std::function<Result<int>(Context&)> handler) {
   handler_ = std::move(handler);
   return *this;
@@ -264,7 +268,10 @@ std::string Command::help(const std::vector<Argument>& globals, int width) const
   if (!rest_value_.empty()) operands.emplace_back("-- " + rest_value_, rest_help_);
   list(out, "arguments:", operands, columns);
   list(out, "options:", described(options_), columns);
-  auto common = described(globals);
+  std::vector<Argument> shown;
+  for (const Argument& argument : globals)
+    if (!argument.of_connection || !is_local()) shown.push_back(argument);
+  auto common = described(shown);
   common.emplace_back("-h, --help", "show this help");
   list(out, "common options:", common, columns);
   if (!examples_.empty()) {

@@ -28,6 +28,7 @@ struct Argument {
   Target target;
   bool required = false;
   std::vector<std::string> choices;  // the only values allowed, if any
+  bool of_connection = false;        // says which server is asked: not shown where none is
 
   std::vector<std::string> spellings() const;  // names, split
   bool is_flag() const { return std::holds_alternative<bool*>(target); }
@@ -46,6 +47,7 @@ class Command {
   Command& positional(std::string name, Target target, std::string help, bool required = true);
   Command& examples(std::string text);                       // shown below the help, one example a line
   Command& takes_rest(std::string value, std::string help);  // what follows "--" is handed over in Context::rest
+  Command& local();                                          // asks no server, nor does anything below it
   Command& run(std::function<Result<int>(Context&)> handler);
 
   const std::string& name() const { return name_; }
@@ -57,6 +59,7 @@ class Command {
   const std::vector<Argument>& positionals() const { return positionals_; }
   const std::function<Result<int>(Context&)>& handler() const { return handler_; }
   bool accepts_rest() const { return !rest_value_.empty(); }
+  bool is_local() const { return local_ || (parent_ != nullptr && parent_->is_local()); }
   std::string help(const std::vector<Argument>& globals, int width) const;
 
  private:
@@ -69,6 +72,7 @@ class Command {
   std::string examples_;
   std::string rest_value_;
   std::string rest_help_;
+  bool local_ = false;
   std::function<Result<int>(Context&)> handler_;
 };
 

@@ -2,28 +2,26 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace orbit::cli {
 
-// A command that the composition root brings (server, runner): it parses its own arguments, --help included.
-struct ExtraCommand {
-  std::string name;
-  std::string description;  // a line for `orbit --help`
-  // Gets the arguments behind the name. None: main() answers nothing, and the caller goes on by itself.
-  std::function<int(const std::vector<std::string>& arguments)> run;
-  bool hidden = false;  // works, but is not listed: started by orbit, not by people
-};
+class Command;  // args.hpp
 
+// What the composition root brings.
 struct Program {
   std::string version;
-  std::vector<ExtraCommand> extra;
+  // Commands that people use, in front of the client's own.
+  std::function<void(Command& root)> commands;
+  // Started by orbit and not by people, listed nowhere: handed the arguments behind the name before anything else is
+  // set up, since the runner's start is the floor of a run's cost. Returns the exit code.
+  std::map<std::string, std::function<int(const std::vector<std::string>& arguments)>> internal;
 };
 
 // The exit code: 0 ok, 1 failed, 2 usage, 3 not found, 4 refused, 5 conflict, 6 unavailable; of `submit --follow` and
-// `bundle run` 0 only if the run succeeded; 130 after Ctrl-C. Nothing for an extra command without a run function.
-std::optional<int> main(int argc, char** argv, const Program& program = {});
+// `bundle run` 0 only if the run succeeded; 130 after Ctrl-C.
+int main(int argc, char** argv, const Program& program = {});
 
 }  // namespace orbit::cli

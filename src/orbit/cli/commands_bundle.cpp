@@ -96,7 +96,7 @@ Result<int> bundle_run(Context& context, const std::string& folder, bool again) 
 }  // namespace
 
 void add_bundle_commands(Command& root) {
-  Command& group = root.add("bundle", "Bundles by hand, without a server");
+  Command& group = root.add("bundle", "Bundles by hand, without a server").local();
 
   auto build = std::make_shared<BuildArgs>();
   SubmitOptions& submission = build->options.submission;

@@ -11,8 +11,13 @@ std::string what(const wire::EventObject& event) {
     out = fmt::format("{} → {}", json::name_of(*event.from), json::name_of(*event.to));
   else if (event.to)
     out += fmt::format(" {}", json::name_of(*event.to));
-  if (event.reason) out += fmt::format(" ({})", json::name_of(*event.reason));
   return out;
+}
+
+std::string why(const wire::EventObject& event) {
+  if (!event.reason) return event.evidence;
+  const std::string reason(json::name_of(*event.reason));
+  return event.evidence.empty() ? reason : reason + ": " + event.evidence;
 }
 
 Colour colour(const wire::EventObject& event) {
@@ -27,21 +32,21 @@ std::string subject(const wire::EventObject& event) {
 }  // namespace
 
 std::string event_table(const std::vector<wire::EventObject>& events, WallTime now, const Terminal& terminal) {
-  Table table({{"SEQ", true}, {"WHEN"}, {"WHAT"}, {"ABOUT"}, {"BY", false, true}, {"EVIDENCE", false, true}});
+  Table table({{"SEQ", true}, {"WHEN"}, {"WHAT", false, true}, {"ABOUT"}, {"BY", false, true}, {"WHY", false, true}});
   for (const wire::EventObject& event : events)
     table.add({{std::to_string(event.seq)},
                {ago(event.at, now)},
                {what(event), colour(event)},
                {subject(event)},
                {event.actor},
-               {event.evidence}});
+               {why(event)}});
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
 
 std::string event_table_of_run(const std::vector<wire::EventObject>& events,
                                const std::map<std::string, std::int32_t>& attempts, WallTime now,
                                const Terminal& terminal) {
-  Table table({{"SEQ", true}, {"WHEN"}, {"#", true}, {"WHAT"}, {"BY", false, true}, {"EVIDENCE", false, true}});
+  Table table({{"SEQ", true}, {"WHEN"}, {"#", true}, {"WHAT", false, true}, {"BY", false, true}, {"WHY", false, true}});
   for (const wire::EventObject& event : events) {
     const auto attempt = event.attempt ? attempts.find(*event.attempt) : attempts.end();
     table.add({{std::to_string(event.seq)},
@@ -49,7 +54,7 @@ std::string event_table_of_run(const std::vector<wire::EventObject>& events,
                {attempt == attempts.end() ? std::string() : std::to_string(attempt->second)},
                {what(event), colour(event)},
                {event.actor},
-               {event.evidence}});
+               {why(event)}});
   }
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
@@ -58,7 +63,7 @@ std::string event_line(const wire::EventObject& event, const Terminal& terminal)
   std::string out = fmt::format("{}  {}  {}", to_rfc3339(event.at), escape(subject(event)),
                                 paint(what(event), colour(event), terminal.colour_out));
   out += "  by " + escape(event.actor);
-  if (!event.evidence.empty()) out += ": " + escape(event.evidence);
+  if (const std::string reason = why(event); !reason.empty()) out += ": " + escape(reason);
   return out + "\n";
 }
 

@@ -88,6 +88,7 @@ std::string describe(const RunnerResult& result) {
   if (result.timed_out) out += ", time limit reached";
   if (result.stop_requested) out += ", stopped on request";
   if (result.host_oom) out += ", out of memory";
+  if (result.disk_full) out += ", no room left on the disk";
   for (const std::string& path : result.missing_outputs) out += ", output missing: " + escape(path);
   if (result.collect_error) out += ", " + escape(*result.collect_error);
   return out;

@@ -21,7 +21,9 @@ namespace {
 constexpr std::size_t digests_a_call = 5'000;  // the server takes 10,000, and 1 MiB
 constexpr std::int64_t worth_a_stream_bytes = 256 * 1024;
 
-Result<Project> find_project(Api& api, const SubmitOptions& options, const SubmitPlan& plan) {
+// The project, or what it will be when `create` made it.
+Result<Project> find_project(Api& api, const SubmitOptions& options, const SubmitPlan& plan,
+                             std::optional<wire::ProjectRequest>& create) {
   const std::string& name = plan.submission.project;
   auto project = api.get_as<Project>(api_path({"projects", name}));
   if (project || project.error().code != ErrorCode::not_found) return project;
@@ -29,19 +31,13 @@ Result<Project> find_project(Api& api, const SubmitOptions& options, const Submi
     return fail(ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
                 fmt::format("make it with: orbit project create {}{}", name,
                             options.file ? ", or submit with --create-project" : ""));
-  if (options.dry_run) {  // nothing is recorded, the project neither: shown as if it were there
-    Project planned;
-    planned.name = name;
-    planned.source = plan.source;
-    return planned;
-  }
-  wire::ProjectRequest request;
-  request.name = name;
-  request.source = plan.source;
-  const auto created = api.send(net::Method::post, api_path({"projects"}), json::encode(request));
-  if (!created && created.error().code != ErrorCode::conflict)
-    return fail(created.error());  // conflict: somebody was faster
-  return api.get_as<Project>(api_path({"projects", name}));
+  wire::ProjectRequest wanted;
+  wanted.source = plan.source;
+  create = std::move(wanted);  // by the server, together with the run
+  Project planned;
+  planned.name = name;
+  planned.source = plan.source;
+  return planned;
 }
 
 void print_preview(Context& context, const wire::SubmitPreview& preview, const wire::SubmitRequest& request) {
@@ -191,7 +187,8 @@ Result<wire::SubmitRequest> prepare(Context& context, Api& api, const SubmitOpti
   const fs::path current = fs::current_path(failure);
   if (failure) return fail(ErrorCode::io, failure.message(), "current directory");
   ORBIT_TRY_ASSIGN(SubmitPlan plan, plan_submission(options, context.rest, current));
-  ORBIT_TRY_ASSIGN(const Project project, find_project(api, options, plan));
+  wire::SubmitRequest request;
+  ORBIT_TRY_ASSIGN(const Project project, find_project(api, options, plan, request.create_project));
   ORBIT_TRY_ASSIGN(const auto data_names, data_inputs(api, plan.submission.task));
 
   const fs::path temporary = fs::temp_directory_path(failure);
@@ -208,7 +205,6 @@ Result<wire::SubmitRequest> prepare(Context& context, Api& api, const SubmitOpti
   from.work = work.path();
   ORBIT_TRY_ASSIGN(bundle::Source source, bundle::read_source(from, bundle::Limits{}));
 
-  wire::SubmitRequest request;
   request.submission = plan.submission;
   request.code = source.revision;
   ORBIT_TRY_ASSIGN(request.data, fingerprint_data(plan.submission, data_names));

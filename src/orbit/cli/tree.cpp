@@ -25,7 +25,7 @@ Result<int> show_version(Context& context) {
 }
 
 void add_completion(Command& root) {
-  Command& group = root.add("completion", "Print a completion script for a shell");
+  Command& group = root.add("completion", "Print a completion script for a shell").local();
   using Script = std::string (*)(const Command&, const std::vector<Argument>&);
   const auto add = [&](const char* shell, const char* example, Script script) {
     group.add(shell, std::string("Completion for ") + shell)
@@ -53,8 +53,7 @@ void set_version(std::string text) {
 std::unique_ptr<Command> make_tree(const Program& program) {
   auto root = std::make_unique<Command>(
       "orbit", "Training runs as records: named, retried, audited, traced to the models they made");
-  for (const ExtraCommand& extra : program.extra)
-    if (!extra.hidden) root->add(extra.name, extra.description);
+  if (program.commands) program.commands(*root);
   add_account_commands(*root);
   add_project_commands(*root);
   add_submit_command(*root);
@@ -65,7 +64,7 @@ std::unique_ptr<Command> make_tree(const Program& program) {
   add_bundle_commands(*root);
   add_token_commands(*root);
   add_completion(*root);
-  root->add("version", "Print the version of this program").run(show_version);
+  root->add("version", "Print the version of this program").local().run(show_version);
   root->examples(
       "orbit server --data ./data\norbit login http://127.0.0.1:7070 < data/keys/admin.token\n"
       "orbit submit -f examples/digits/run.yaml --follow\norbit run ls");
@@ -73,14 +72,16 @@ std::unique_ptr<Command> make_tree(const Program& program) {
 }
 
 std::vector<Argument> global_arguments(GlobalOptions& options) {
-  return {{"--server", "URL", "the server; also ORBIT_SERVER, or what orbit login wrote", &options.server, false, {}},
-          {"--token",
-           "TOKEN",
-           "the token; better ORBIT_TOKEN or orbit login: other users see command lines",
-           &options.token,
-           false,
-           {}},
-          {"-o,--output", "FORMAT", "text for people, or the API's JSON", &options.output, false, {"text", "json"}}};
+  return {
+      {"--server", "URL", "the server; also ORBIT_SERVER, or what orbit login wrote", &options.server, false, {}, true},
+      {"--token",
+       "TOKEN",
+       "the token; better ORBIT_TOKEN or orbit login: other users see command lines",
+       &options.token,
+       false,
+       {},
+       true},
+      {"-o,--output", "FORMAT", "text for people, or the API's JSON", &options.output, false, {"text", "json"}}};
 }
 
 int run_command(const Command& root, Context& context, const std::vector<std::string>& arguments) {

@@ -31,6 +31,10 @@ Conclusion conclude(const RunnerResult& result, const Collected& collected) {
     return {AttemptState::interrupted, Reason::runner_lost,
             with("the workload is gone and how it ended cannot be known", result.detail)};
   if (result.host_oom) return {AttemptState::failed, Reason::host_oom, "the kernel ended the workload: out of memory"};
+  if (result.disk_full && (result.signal || *result.exit_code != 0))
+    return {AttemptState::failed, Reason::disk_full,
+            "no room was left on its disk: " + (result.signal ? fmt::format("ended by signal {}", *result.signal)
+                                                              : fmt::format("exited with code {}", *result.exit_code))};
   if (result.signal)
     return {AttemptState::failed, Reason::killed_by_signal, fmt::format("ended by signal {}", *result.signal)};
   if (*result.exit_code != 0)

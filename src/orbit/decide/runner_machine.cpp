@@ -198,6 +198,7 @@ class Step {
     result.stop_requested = s_.stop_requested;
     result.timed_out = s_.timed_out;
     result.host_oom = collected.host_oom;
+    result.disk_full = collected.disk_full;
     result.failed_check = s_.failed_check;
     result.missing_outputs = collected.missing_outputs;
     result.collect_error = collected.collect_error;

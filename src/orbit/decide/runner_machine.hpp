@@ -118,6 +118,7 @@ struct Collected {
   Digest artifacts;
   std::map<std::string, std::int64_t> log_sizes_bytes;
   bool host_oom = false;
+  bool disk_full = false;
 };
 struct ResultWritten {};
 

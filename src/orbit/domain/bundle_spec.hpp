@@ -1,11 +1,13 @@
 // What a bundle says (R5). The layout on disk:
 //
-//   bundle.json            every frozen file: path, mode, size, SHA-256; canonical JSON; its SHA-256 is the bundle's
-//   digest job.json               JobSpec                                    ┐ inputs/code/…          staged code,
-//   configs, small data           │ frozen: same inputs, same digest on any machine inputs/patch.diff      the
-//   uncommitted changes, if allowed        │ scripts/entrypoint.sh  generated; execs the entry                 ┘
-//   runtime/               the runner's alone (domain/runtime_files.hpp): order, journal, result, precheck, manifest,
-//   logs artifacts/             the workload's: stdout, stderr, metrics, checkpoints, outputs
+//   bundle.json              every frozen file: path, mode, size, SHA-256; canonical JSON; its SHA-256 is the digest
+//   job.json                 JobSpec                                          ┐
+//   inputs/code/…            staged code, configs, small data                 │ frozen: same inputs, same digest on any
+//   inputs/patch.diff        the uncommitted changes, if allowed              │ machine
+//   scripts/entrypoint.sh    generated; execs the entry                       │
+//   scripts/prechecks.json   PrecheckList                                     ┘
+//   runtime/                 the runner's alone (domain/runtime_files.hpp): order, journal, result, precheck, manifest,
+//   logs artifacts/               the workload's: stdout, stderr, metrics, checkpoints, outputs
 #pragma once
 
 #include <boost/describe.hpp>
@@ -63,6 +65,14 @@ struct JobSpec {
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (schema, task, entry, code_entry, params, inputs, outputs, data, environment, metrics_file,
                        checkpoints))
+
+// scripts/prechecks.json: what must be checked on the machine before the entry starts, by PrecheckItem::check. Every
+// one is in the runner's report, or the start is refused.
+struct PrecheckList {
+  std::int32_t schema = 1;
+  std::vector<std::string> checks;
+};
+BOOST_DESCRIBE_STRUCT(PrecheckList, (), (schema, checks))
 
 // Where the code came from (R1); recorded with the run, not in the bundle: two clones of one commit have one digest.
 struct CodeRevision {

@@ -160,6 +160,7 @@ struct RunnerResult {
   bool stop_requested = false;  // by a StopOrder, before the end
   bool timed_out = false;
   bool host_oom = false;               // the kernel's OOM killer hit the workload's cgroup
+  bool disk_full = false;              // no room was left where the workload writes when it had ended
   std::optional<Reason> failed_check;  // the precheck that failed, or start_failed
   std::vector<std::string> missing_outputs;
   std::optional<std::string> collect_error;
@@ -171,7 +172,7 @@ struct RunnerResult {
 };
 BOOST_DESCRIBE_STRUCT(RunnerResult, (),
                       (schema, attempt, epoch, workload_started, exit_code, signal, stop_requested, timed_out, host_oom,
-                       failed_check, missing_outputs, collect_error, detail, started_at, ended_at, log_sizes_bytes,
-                       artifacts))
+                       disk_full, failed_check, missing_outputs, collect_error, detail, started_at, ended_at,
+                       log_sizes_bytes, artifacts))
 
 }  // namespace orbit

@@ -92,6 +92,7 @@ class Driver {
   std::optional<RunnerResult> result_;
   std::optional<Collection> collection_;  // whose manifest is still to be written
   bool collect_again_ = false;
+  bool disk_full_ = false;
   std::int64_t retry_ms_ = 0;
   std::optional<JobSpec> job_;
   std::unique_ptr<launch::Launcher> launcher_;

@@ -199,6 +199,9 @@ void Driver::act(const action::CountLeftovers&) {
 
 void Driver::act(const action::Collect&) {
   if (look_for_loss()) return;  // else artifacts/ would be made anew there
+  // Before the runner itself waits for room.
+  constexpr std::int64_t no_room_bytes = 1 << 20;
+  if (const auto free = platform::free_bytes(directory_); free && *free < no_room_bytes) disk_full_ = true;
   make_scanner();
   if (leftover_) unwatch(leftover_.get());
   leftover_.reset();
@@ -258,6 +261,7 @@ void Driver::write_artifacts() {
   out.artifact_count = collection.artifact_count;
   out.artifacts = collection.artifacts;
   out.host_oom = workload_ && workload_->host_oom();
+  out.disk_full = disk_full_;
   log_.close();
   out.log_sizes_bytes = log_sizes(directory_);
   feed(std::move(out));

@@ -1,14 +1,11 @@
-// What is installed on this machine, as the workload will see it. Only read, never loaded: no driver library, no import
+// What is installed on this machine. Only read, never loaded: no driver library, no import
 // of a framework.
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "orbit/base/result.hpp"
 
 namespace orbit::runner {
 
@@ -22,15 +19,5 @@ struct Gpus {
   std::vector<std::string> uuids;  // of those whose driver tells
 };
 Gpus gpus(const std::filesystem::path& root);
-
-struct PythonFacts {
-  std::string program;
-  std::string version;
-  std::map<std::string, std::string> packages;  // of those asked for; missing ones are not in it
-};
-// Asks the interpreter that the PATH of `environment` finds, by distribution metadata, within time_limit_ms.
-// `not_found`: there is none.
-Result<PythonFacts> python_facts(const std::map<std::string, std::string>& environment,
-                                 const std::vector<std::string>& packages, int time_limit_ms);
 
 }  // namespace orbit::runner

@@ -12,6 +12,7 @@
 #include "orbit/platform/files.hpp"
 #include "orbit/runner/environment.hpp"
 #include "orbit/runner/host_facts.hpp"
+#include "orbit/runner/python.hpp"
 
 namespace orbit::runner {
 namespace {
@@ -42,7 +43,11 @@ class Prechecks {
     processors();
     memory();
     gpu_count();
-    if (out_.job) environment(out_.job->environment);
+    if (out_.job) {
+      environment(out_.job->environment);
+      staged_code_is_imported(out_.job->code_entry);
+    }
+    nothing_left_out();
     out_.report.ok = !out_.failed;
     return std::move(out_);
   }
@@ -196,6 +201,35 @@ class Prechecks {
     for (const auto& [name, wanted] : profile.packages) {
       const auto found = facts->packages.find(name);
       version("package " + name, wanted, found == facts->packages.end() ? std::nullopt : std::optional(found->second));
+    }
+  }
+
+  // Where no interpreter is found there is nothing it could take for the staged code.
+  void staged_code_is_imported(const std::string& code_entry) {
+    if (code_entry.empty()) return;
+    const auto staged =
+        staged_code(environment_, request_.directory / "inputs/code", code_entry, request_.python_limit_ms);
+    if (!staged || staged->distribution.empty()) return;
+    const std::string wanted = fmt::format("{} imported from the bundle", staged->distribution);
+    if (staged->foreign.empty())
+      return item(
+          "staged code", true, wanted,
+          staged->installed ? "imported from the bundle although it is also installed" : "installed nowhere else");
+    std::vector<std::string> found;
+    for (const auto& module : staged->foreign) found.push_back(fmt::format("{} from {}", module.name, module.origin));
+    item("staged code", false, wanted,
+         join(found, ", ") + ": uninstall it there, or put PYTHONPATH (relative to the code) into runtime_env");
+  }
+
+  // What the bundle asks for is made or the start is refused: an older runner skips nothing in silence.
+  void nothing_left_out() {
+    const auto text = platform::read_file(request_.directory / bundle::prechecks_path, job_limit_bytes);
+    const auto frozen = text ? bundle::parse_prechecks(*text) : fail(text.error());
+    if (!frozen) return item("list of checks", false, "a list of checks", frozen.error().text());
+    for (const std::string& check : frozen->checks) {
+      const auto made = [&](const PrecheckItem& each) { return each.check == check; };
+      if (std::none_of(out_.report.items.begin(), out_.report.items.end(), made))
+        item(check, false, "checked before the start", "not known to this runner: a newer orbit is needed here");
     }
   }
 

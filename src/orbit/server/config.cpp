@@ -1,5 +1,7 @@
 #include "orbit/server/config.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "orbit/base/json.hpp"
@@ -70,6 +72,19 @@ Result<void> check(const ServerConfig& config) {
 
 }  // namespace
 
+std::string flag(const std::string& key) {
+  std::string out = "--" + key;
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+std::string environment_variable(const std::string& key) {
+  std::string out = "ORBIT_" + key;
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return out;
+}
+
 Result<ListenAddress> parse_listen(const std::string& text) {
   const auto bad = [&] {
     return fail(ErrorCode::invalid_argument, "'" + text + "' is not an address and port", "listen",
@@ -82,6 +97,8 @@ Result<ListenAddress> parse_listen(const std::string& text) {
   if (out.address.front() == '[') {
     if (out.address.size() < 3 || out.address.back() != ']') return bad();
     out.address = out.address.substr(1, out.address.size() - 2);
+  } else if (out.address.find(':') != std::string::npos) {
+    return bad();  // an IPv6 address without brackets: where does its port begin?
   }
   const auto* begin = text.data() + colon + 1;
   const auto* end = text.data() + text.size();
@@ -105,25 +122,40 @@ Result<ServerConfig> load_config(const std::string& text, const std::string& fil
       ORBIT_TRY(set(config, key, std::string(item.value().get_string()), where));
     }
   }
-  for (const auto& [key, value] : environment) ORBIT_TRY(set(config, key, value, "environment variable for " + key));
-  for (const auto& [key, value] : flags) ORBIT_TRY(set(config, key, value, "--" + key));
+  for (const auto& [key, value] : environment) ORBIT_TRY(set(config, key, value, environment_variable(key)));
+  for (const auto& [key, value] : flags) ORBIT_TRY(set(config, key, value, flag(key)));
   ORBIT_TRY(check(config));
   return config;
 }
 
-std::string default_config_text() {
-  return R"(# Orbit server. Flags and environment variables (ORBIT_LISTEN, ORBIT_LOCAL_SLOTS, ...) win over this file.
-# Unknown keys are refused. Every key is shown with its default.
+std::span<const ConfigKey> config_keys() {
+  static constexpr ConfigKey keys[] = {
+      {"listen", "ADDRESS:PORT",
+       "where to listen; anything but loopback is reachable by others; port 0 takes a free one"},
+      {"local_slots", "N", "attempts that run at a time on this machine"},
+      {"allow_command_tasks", "true|false", "ad-hoc command lines (task type `command`)"},
+      {"log_level", "LEVEL", "least that is logged: debug, info, warning or error"},
+      {"observe_interval_ms", "MS", "milliseconds between two looks at a living attempt"},
+      {"start_deadline_s", "SECONDS", "seconds a started runner has for its first word"},
+      {"worker_threads", "N", "threads for starting, observing and collecting attempts"},
+      {"http_threads", "N", "threads for requests"},
+  };
+  return keys;
+}
 
-# listen: 127.0.0.1:7070     # address:port; anything but loopback is reachable by others
-# local_slots: 2             # attempts that run at a time on this machine
-# allow_command_tasks: false # ad-hoc command lines (task type `command`)
-# log_level: info            # debug, info, warning, error
-# observe_interval_ms: 200   # milliseconds between two looks at a living attempt
-# start_deadline_s: 120      # seconds a started runner has for its first word
-# worker_threads: 4          # for starting, observing and collecting attempts
-# http_threads: 4            # for requests
-)";
+std::string default_text(const ConfigKey& key) {
+  const json::Value defaults = json::from(ServerConfig{});
+  const json::Value& value = defaults.get_object().at(key.key);
+  return value.is_string() ? std::string(value.get_string()) : json::dump(value);
+}
+
+std::string default_config_text() {
+  std::string out =
+      "# Orbit server. Flags (--local-slots) and environment variables (ORBIT_LOCAL_SLOTS) win over this file.\n"
+      "# Unknown keys are refused. Every key is shown with its default.\n";
+  for (const ConfigKey& key : config_keys())
+    out += fmt::format("\n# {}\n# {}: {}\n", key.help, key.key, default_text(key));
+  return out;
 }
 
 }  // namespace orbit::server

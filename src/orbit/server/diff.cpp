@@ -5,7 +5,7 @@
 
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/server/flatten.hpp"
-#include "orbit/server/submission.hpp"
+#include "orbit/server/frozen_spec.hpp"
 
 namespace orbit::server {
 namespace {

@@ -95,28 +95,6 @@ const std::string& path_param(const RouteContext& context, const std::string& na
   return it->second;
 }
 
-Result<RunView> find_run(StoreReader& reader, const std::string& id_or_name, const std::optional<std::string>& project,
-                         const std::string& field) {
-  if (auto id = RunId::parse(id_or_name)) {
-    ORBIT_TRY_ASSIGN(auto view, reader.run(*id));
-    if (view && (!project || view->run.project == *project)) return std::move(*view);
-  }
-  ORBIT_TRY(check_name(id_or_name, field));
-  if (project) ORBIT_TRY(check_name(*project, "project"));
-  ORBIT_TRY_ASSIGN(const std::vector<RunId> ids, reader.runs_named(id_or_name, project));
-  if (ids.empty())
-    return fail(ErrorCode::not_found,
-                project ? fmt::format("project '{}' has no run '{}'", *project, id_or_name)
-                        : fmt::format("there is no run '{}'", id_or_name),
-                field, "list the runs to see ids and names");
-  if (ids.size() > 1)
-    return fail(ErrorCode::conflict, fmt::format("{} runs are named '{}'", ids.size(), id_or_name), field,
-                "say which project, or use the run's id");
-  ORBIT_TRY_ASSIGN(auto view, reader.run(ids.front()));
-  if (!view) return fail(ErrorCode::internal, "a run of that name is recorded but cannot be read", field);
-  return std::move(*view);
-}
-
 Result<RunView> run_in_path(const RouteContext& context, StoreReader& reader) {
   return find_run(reader, path_param(context, "run"), context.request.query_value("project"), "run");
 }
@@ -131,15 +109,6 @@ Result<Attempt> attempt_in_path(const RouteContext& context, const RunView& run)
     if (number && attempt.number == *number) return attempt;
   return fail(ErrorCode::not_found, fmt::format("run '{}' has no attempt {}", run.run.name, to_valid_utf8(text)),
               "attempt", fmt::format("it has {}", run.attempts.size()));
-}
-
-Result<Project> project_named(StoreReader& reader, const std::string& name) {
-  ORBIT_TRY(check_name(name, "project"));
-  ORBIT_TRY_ASSIGN(auto project, reader.project(name));
-  if (!project)
-    return fail(ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
-                "create it, or list the projects");
-  return std::move(*project);
 }
 
 wire::RunObject run_object(const RouteContext& context, const RunView& view) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "orbit/server/lookup.hpp"
 #include "orbit/server/routes_table.hpp"
 #include "orbit/wire/convert.hpp"
 #include "orbit/wire/problem.hpp"
@@ -73,11 +74,8 @@ const std::string& path_param(const RouteContext& context, const std::string& na
 
 // {run}: an id, or a name with ?project= or when only one run has it.
 Result<RunView> run_in_path(const RouteContext& context, StoreReader& reader);
-Result<RunView> find_run(StoreReader& reader, const std::string& id_or_name, const std::optional<std::string>& project,
-                         const std::string& field);
 // {n} of a run: a number, or `latest`.
 Result<Attempt> attempt_in_path(const RouteContext& context, const RunView& run);
-Result<Project> project_named(StoreReader& reader, const std::string& name);
 
 // With the params typed as they were frozen, where job.json can be read.
 wire::RunObject run_object(const RouteContext& context, const RunView& view);

@@ -1,18 +1,10 @@
 // Projects and experiments.
 #include "orbit/decide/catalog.hpp"
+#include "orbit/server/project_request.hpp"
 #include "orbit/server/routes_common.hpp"
-#include "orbit/spec/template.hpp"
 
 namespace orbit::server {
 namespace {
-
-constexpr std::size_t max_text_bytes = 16 * 1024;
-
-Result<void> check_text(const std::optional<std::string>& text, const std::string& field) {
-  if (text && text->size() > max_text_bytes)
-    return fail(ErrorCode::invalid_argument, fmt::format("is longer than {} bytes", max_text_bytes), field);
-  return {};
-}
 
 // Whether the body has the key at all: an empty list that was sent is a change, one that was not is none.
 bool sent(const RouteContext& context, const std::string& key) {
@@ -20,30 +12,10 @@ bool sent(const RouteContext& context, const std::string& key) {
   return value && value->is_object() && value->get_object().contains(key) && !value->get_object().at(key).is_null();
 }
 
-Result<void> apply_request(const RouteContext& context, const wire::ProjectRequest& request, Project& project) {
-  for (const auto& [text, field] : {std::pair(&request.description, "description"),
-                                    std::pair(&request.source, "source"), std::pair(&request.entry, "entry")})
-    ORBIT_TRY(check_text(*text, field));
-  if (request.environment) ORBIT_TRY(spec::check_profile(*request.environment, "environment"));
-  if (request.description) project.description = *request.description;
-  if (request.source) project.source = request.source;
-  if (request.entry) project.entry = request.entry;
-  if (request.environment) project.environment = request.environment;
-  if (sent(context, "params")) project.params = request.params;
-  if (sent(context, "key_files")) project.key_files = request.key_files;
-  return {};
-}
-
 Result<net::Response> create_project(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::ProjectRequest>(context));
   if (!request.name) return fail(ErrorCode::invalid_argument, "is missing", "name");
-  ORBIT_TRY(check_name(*request.name, "name"));
-  if (request.version) return fail(ErrorCode::invalid_argument, "a new project has no version yet", "version");
-  Project project;
-  project.name = *request.name;
-  ORBIT_TRY(apply_request(context, request, project));
-  project.created_at = context.now.wall;
-  project.created_by = context.caller.name;
+  ORBIT_TRY_ASSIGN(const Project project, new_project(*request.name, request, context.caller.name, context.now.wall));
   {
     ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
     ORBIT_TRY_ASSIGN(const auto existing, reader->project(project.name));
@@ -65,37 +37,31 @@ Result<net::Response> list_projects(RouteContext& context) {
 
 Result<net::Response> get_project(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
-  ORBIT_TRY_ASSIGN(const Project project, project_named(*reader, path_param(context, "project")));
+  ORBIT_TRY_ASSIGN(const Project project, find_project(*reader, path_param(context, "project")));
   return json_response(project);
 }
 
 Result<net::Response> change_project(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::ProjectRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
-  ORBIT_TRY_ASSIGN(Project project, project_named(*reader, path_param(context, "project")));
+  ORBIT_TRY_ASSIGN(Project project, find_project(*reader, path_param(context, "project")));
   if (request.name && *request.name != project.name)
     return fail(ErrorCode::invalid_argument, "a project cannot be renamed", "name", "its runs are recorded under it");
   if (request.version && *request.version != project.version)
     return fail(ErrorCode::conflict,
                 fmt::format("the project is at version {}, not {}", project.version, *request.version), "version",
                 "somebody else changed it: read it again");
-  ORBIT_TRY(apply_request(context, request, project));
+  ORBIT_TRY(apply_request(request, sent(context, "params"), sent(context, "key_files"), project));
   ORBIT_TRY(commit(context, [project, actor = context.caller.name](Now now) -> Result<Effects> {
     return decide::update_project(project, actor, now);
   }));
-  ORBIT_TRY_ASSIGN(project, project_named(*reader, project.name));
+  ORBIT_TRY_ASSIGN(project, find_project(*reader, project.name));
   return json_response(project);
 }
 
 Result<Experiment> experiment_in_path(RouteContext& context, StoreReader& reader) {
-  ORBIT_TRY_ASSIGN(const Project project, project_named(reader, path_param(context, "project")));
-  const std::string& name = path_param(context, "name");
-  ORBIT_TRY(check_name(name, "experiment"));
-  ORBIT_TRY_ASSIGN(auto experiment, reader.experiment(project.name, name));
-  if (!experiment)
-    return fail(ErrorCode::not_found, fmt::format("project '{}' has no experiment '{}'", project.name, name),
-                "experiment", "create it, or list the experiments");
-  return std::move(*experiment);
+  ORBIT_TRY_ASSIGN(const Project project, find_project(reader, path_param(context, "project")));
+  return find_experiment(reader, project.name, path_param(context, "name"));
 }
 
 Result<net::Response> create_experiment(RouteContext& context) {
@@ -104,7 +70,7 @@ Result<net::Response> create_experiment(RouteContext& context) {
   ORBIT_TRY(check_text(request.variable, "variable"));
   ORBIT_TRY(check_text(request.hypothesis, "hypothesis"));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
-  ORBIT_TRY_ASSIGN(const Project project, project_named(*reader, path_param(context, "project")));
+  ORBIT_TRY_ASSIGN(const Project project, find_project(*reader, path_param(context, "project")));
   ORBIT_TRY_ASSIGN(const auto existing, reader->experiment(project.name, request.name));
   if (existing)
     return fail(ErrorCode::conflict,
@@ -124,7 +90,7 @@ Result<net::Response> create_experiment(RouteContext& context) {
 Result<net::Response> list_experiments(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   const auto project = context.request.query_value("project");
-  if (project) ORBIT_TRY(project_named(*reader, *project));
+  if (project) ORBIT_TRY(find_project(*reader, *project));
   ORBIT_TRY_ASSIGN(auto experiments, reader->experiments(project));
   const auto key = [](const Experiment& experiment) { return experiment.project + "/" + experiment.name; };
   std::sort(experiments.begin(), experiments.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });

@@ -2,6 +2,7 @@
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/server/diff.hpp"
 #include "orbit/server/explain.hpp"
+#include "orbit/server/frozen_spec.hpp"
 #include "orbit/server/routes_common.hpp"
 #include "orbit/server/verification.hpp"
 

@@ -64,7 +64,7 @@ Result<net::Response> rerun(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::RerunRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
-  ORBIT_TRY(context.api.submissions.rerun(view, request, context.caller.name));
+  ORBIT_TRY(context.api.attempts.rerun(view, request, context.caller.name));
   ORBIT_TRY_ASSIGN(const auto object, run_object_now(context, view.run.id));
   return json_response(object, 201);
 }
@@ -73,7 +73,7 @@ Result<net::Response> resume(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::ResumeRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
-  ORBIT_TRY(context.api.submissions.resume(view, request, context.caller.name));
+  ORBIT_TRY(context.api.attempts.resume(view, request, context.caller.name));
   ORBIT_TRY_ASSIGN(const auto object, run_object_now(context, view.run.id));
   return json_response(object, 201);
 }

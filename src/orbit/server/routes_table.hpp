@@ -17,6 +17,7 @@
 #include "orbit/ports/clock.hpp"
 #include "orbit/ports/log_store.hpp"
 #include "orbit/ports/rng.hpp"
+#include "orbit/server/attempts.hpp"
 #include "orbit/server/auth.hpp"
 #include "orbit/server/event_hub.hpp"
 #include "orbit/server/routes_frozen.hpp"
@@ -38,6 +39,7 @@ struct ApiContext {
   EventHub& events;
   Authenticator& authenticator;
   SubmissionService& submissions;
+  AttemptService& attempts;
   std::string version;
   std::string database;  // "sqlite"
   std::int64_t leader_epoch = 0;

@@ -1,14 +1,17 @@
 // Connections for reading, lent one user at a time and kept open in between.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "orbit/ports/store.hpp"
-#include "orbit/server/submission.hpp"
 
 namespace orbit::server {
+
+// A connection for as long as the pointer lives; afterwards it goes back to whoever lent it.
+using ReaderSource = std::function<Result<std::shared_ptr<StoreReader>>()>;
 
 // Thread-safe. Must outlive what it lends.
 class StorePool {

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,14 +15,11 @@
 #include "orbit/ports/blob_store.hpp"
 #include "orbit/ports/clock.hpp"
 #include "orbit/ports/rng.hpp"
-#include "orbit/ports/store.hpp"
 #include "orbit/server/spec_catalog.hpp"
+#include "orbit/server/store_pool.hpp"
 #include "orbit/wire/api.hpp"
 
 namespace orbit::server {
-
-// A connection for as long as the pointer lives; afterwards it goes back to whoever lent it.
-using ReaderSource = std::function<Result<std::shared_ptr<StoreReader>>()>;
 
 struct SubmissionOptions {
   std::filesystem::path templates;   // directory of *.yaml, read again when a file changed
@@ -48,12 +43,6 @@ class SubmissionService {
   // The same checks, but nothing is recorded; only blobs (job.json, scripts, bundle.json) are written.
   Result<wire::SubmitPreview> preview(const wire::SubmitRequest& request, const std::string& actor);
 
-  // A further attempt with the same bundle (R8). Conflict while one lives.
-  Result<Attempt> rerun(const RunView& run, const wire::RerunRequest& request, const std::string& actor);
-  // A further attempt from a checkpoint of an earlier one. not_found: there is no such checkpoint; conflict: several
-  // match.
-  Result<Attempt> resume(const RunView& run, const wire::ResumeRequest& request, const std::string& actor);
-
   // As the files are now. An unreadable file is an error naming it, and spoils no other call.
   Result<std::map<std::string, Template>> templates();
   Result<std::map<std::string, spec::TaskType>> task_types();
@@ -61,12 +50,11 @@ class SubmissionService {
  private:
   struct Draft;
   Result<Draft> draft(const wire::SubmitRequest& request, const std::string& actor, StoreReader& reader);
+  Result<Project> project_of(const wire::SubmitRequest& request, const std::string& actor, StoreReader& reader,
+                             std::optional<Project>& made);
   Result<void> freeze(const Draft& draft);
   Result<std::optional<Submitted>> earlier(const RunId& id, const wire::SubmitRequest& request, StoreReader& reader);
   Result<Submitted> record(Draft draft, const wire::SubmitRequest& request, StoreReader& reader);
-  Result<Attempt> add_attempt(const Run& run, const std::optional<std::string>& target,
-                              std::optional<ResumeFrom> resume, const std::string& actor);
-  Result<std::string> where(const ExecutionRequest& request);
 
   control::Writer& writer_;
   ReaderSource readers_;
@@ -77,8 +65,5 @@ class SubmissionService {
   SubmissionOptions options_;
   SpecCatalog catalog_;
 };
-
-// What was frozen of a run, read back from its blobs: for GET /runs/{run}/spec, diff and verify.
-Result<wire::RunSpecObject> frozen_spec(const Run& run, BlobStore& blobs);
 
 }  // namespace orbit::server

@@ -1,14 +1,12 @@
-// Files of the source tree compiled in (cmake/EmbedFiles.cmake): examples/templates/*.yaml and task-types/*.yaml.
+// Compiled in: examples/templates/*.yaml and task-types/*.yaml.
 #pragma once
 
 #include <span>
 
+#include "orbit/base/embedded.hpp"
+
 namespace orbit::spec {
 
-struct EmbeddedFile {
-  const char* stem;
-  const char* text;
-};
 std::span<const EmbeddedFile> embedded_templates();
 std::span<const EmbeddedFile> embedded_task_types();
 

@@ -104,6 +104,18 @@ struct RunSpecObject {
 BOOST_DESCRIBE_STRUCT(RunSpecObject, (),
                       (submission, resolved_from, template_digest, request, job, bundle, bundle_digest))
 
+struct ProjectRequest {  // POST /projects, PATCH /projects/{project}: absent members stay as they are
+  std::optional<std::string> name;
+  std::optional<std::string> description;
+  std::optional<std::string> source;
+  std::optional<std::string> entry;
+  std::map<std::string, std::string> params;
+  std::optional<EnvironmentProfile> environment;
+  std::vector<std::string> key_files;
+  std::optional<std::int64_t> version;  // PATCH: the one you saw; another one is a conflict
+};
+BOOST_DESCRIBE_STRUCT(ProjectRequest, (), (name, description, source, entry, params, environment, key_files, version))
+
 // POST /runs. Code travels before it as blobs; `files` is the digest of a blob holding their list (a BundleManifest:
 // paths below inputs/).
 struct SubmitRequest {
@@ -113,8 +125,10 @@ struct SubmitRequest {
   Digest files;
   std::vector<DataFingerprint> data;
   std::optional<bool> dry_run;
+  // Absent: the project must exist. Else it is made together with the run, or not at all, if there is none of its name.
+  std::optional<ProjectRequest> create_project;
 };
-BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (id, submission, code, files, data, dry_run))
+BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (id, submission, code, files, data, dry_run, create_project))
 
 // Answer to dry_run: what would be frozen, and where it would fit.
 struct SubmitPreview {
@@ -137,18 +151,6 @@ struct ResumeRequest {
   std::optional<std::string> target;
 };
 BOOST_DESCRIBE_STRUCT(ResumeRequest, (), (checkpoint, attempt, target))
-
-struct ProjectRequest {  // POST /projects, PATCH /projects/{project}: absent members stay as they are
-  std::optional<std::string> name;
-  std::optional<std::string> description;
-  std::optional<std::string> source;
-  std::optional<std::string> entry;
-  std::map<std::string, std::string> params;
-  std::optional<EnvironmentProfile> environment;
-  std::vector<std::string> key_files;
-  std::optional<std::int64_t> version;  // PATCH: the one you saw; another one is a conflict
-};
-BOOST_DESCRIBE_STRUCT(ProjectRequest, (), (name, description, source, entry, params, environment, key_files, version))
 
 struct ExperimentRequest {
   std::string name;

@@ -138,7 +138,7 @@ TEST_F(Assemble, R5SameInputsSameDigestWhateverTheirOrder) {
   EXPECT_EQ(one->digest, two->digest);
   EXPECT_EQ(one->digest, Sha256::of(manifest_text(one->manifest)));
   EXPECT_TRUE(parse_manifest(manifest_text(one->manifest)));
-  ASSERT_EQ(one->generated.size(), 2U);
+  ASSERT_EQ(one->generated.size(), 3U);
   for (const auto& [path, text] : one->generated) {
     const auto it = std::find_if(one->manifest.files.begin(), one->manifest.files.end(),
                                  [&, &wanted = path](const FileEntry& file) { return file.path == wanted; });
@@ -148,6 +148,23 @@ TEST_F(Assemble, R5SameInputsSameDigestWhateverTheirOrder) {
   }
   EXPECT_EQ(parse_job(one->generated.at("job.json"))->entry, "scripts/entrypoint.sh");
   EXPECT_NE(assemble(rich_job(), {"./train.py"}, "--resume", files_)->digest, one->digest);
+}
+
+TEST_F(Assemble, R5TheListOfChecksIsFrozen) {
+  JobSpec job = small_job();
+  job.code_entry = "train.py";
+  job.data = {DataFingerprint{"dataset", "/data", 1, 1, Sha256::of("d")}};
+  job.environment.any = false;
+  job.environment.driver = ">=525";
+  job.environment.packages = {{"torch", "2.1"}};
+  const auto bundle = assemble(job, {"./train.py"}, "", files_);
+  ASSERT_TRUE(bundle) << error_of(bundle);
+  const auto list = parse_prechecks(bundle->generated.at(prechecks_path));
+  ASSERT_TRUE(list) << error_of(list);
+  EXPECT_EQ(list->checks, (std::vector<std::string>{"bundle digest", "entry", "code entry", "data dataset", "free disk",
+                                                    "driver", "python", "package torch"}));
+  EXPECT_FALSE(parse_prechecks(R"({"schema": 2, "checks": []})"));
+  EXPECT_FALSE(parse_prechecks("[]"));
 }
 
 TEST_F(Assemble, MissingEntryAndMissingRunBitAreNamed) {

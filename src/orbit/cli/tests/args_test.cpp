@@ -115,7 +115,10 @@ TEST_F(Fixture, HelpWorksEverywhere) {
 }
 
 struct WholeTree : testing::Test {
-  Program program{"1.2.3", {{"server", "Run the server", [](const auto&) { return 0; }}, {"runner", "x", {}, true}}};
+  Program program{
+      "1.2.3",
+      [](Command& top) { top.add("server", "Run the server").local().run([](Context&) -> Result<int> { return 0; }); },
+      {{"runner", [](const auto&) { return 7; }}}};
   std::unique_ptr<Command> root = make_tree(program);
   std::ostringstream out, err;
   int run(const std::vector<std::string>& arguments) {
@@ -137,7 +140,6 @@ TEST_F(WholeTree, U2EveryCommandHasHelpThatFits) {
   visit(*root, [&](const Command& command) {
     EXPECT_FALSE(command.description().empty()) << command.path();
     if (command.handler()) ++leaves;
-    if (command.name() == "server") return;
     EXPECT_TRUE(command.handler() || !command.children().empty()) << command.path();
     std::istringstream lines(command.help(global_arguments(globals), 100));
     for (std::string line; std::getline(lines, line) && line != "examples:";)
@@ -160,6 +162,21 @@ TEST_F(WholeTree, ListsTheServerAndHidesTheRunner) {
   EXPECT_THAT(out.str(), Not(HasSubstr("runner")));
   EXPECT_EQ(run({}), 2);
   EXPECT_THAT(err.str(), HasSubstr("usage: orbit COMMAND"));
+}
+
+TEST_F(WholeTree, HandsInternalCommandsOnBeforeAnythingElse) {
+  std::string words[] = {"orbit", "runner", "--help"};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data()};
+  EXPECT_EQ(cli::main(3, argv, program), 7);
+}
+
+TEST_F(WholeTree, WhatAsksNoServerOffersNoWayToNameOne) {
+  for (const char* command : {"server", "version", "bundle", "completion"}) {
+    EXPECT_EQ(run({command, "--help"}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr("--token"))) << command;
+  }
+  EXPECT_EQ(run({"run", "ls", "--help"}), 0);
+  EXPECT_THAT(out.str(), HasSubstr("--token"));
 }
 
 TEST_F(WholeTree, VersionAndErrors) {

@@ -81,10 +81,15 @@ class Bench {
   void make(const std::string& script, mode_t mode = 0755) {
     const std::string entry = "#!/bin/sh\n" + script + "\n";
     const std::string job_text = bundle::job_text(job);
+    PrecheckList list = bundle::prechecks_of(job);
+    list.checks.insert(list.checks.end(), further_checks.begin(), further_checks.end());
+    const std::string checks = bundle::prechecks_text(list);
     put(dir / "job.json", job_text);
+    put(dir / bundle::prechecks_path, checks);
     put(dir / "scripts/entrypoint.sh", entry, mode);
     BundleManifest manifest;
-    manifest.files = {file("job.json", job_text, false), file("scripts/entrypoint.sh", entry, (mode & 0100) != 0)};
+    manifest.files = {file("job.json", job_text, false), file("scripts/entrypoint.sh", entry, (mode & 0100) != 0),
+                      file(bundle::prechecks_path, checks, false)};
     for (const auto& [path, bytes] : code) {
       put(dir / path, bytes, 0755);
       manifest.files.push_back(file(path, bytes, true));
@@ -178,6 +183,7 @@ class Bench {
   fs::path dir;
   Order order;
   JobSpec job;
+  std::vector<std::string> further_checks;
   std::map<std::string, std::string> code;  // path -> content, executable
   uid_t user = 0;                           // runs the runner; 0: whoever runs the test
 

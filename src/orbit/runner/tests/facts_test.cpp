@@ -54,24 +54,6 @@ TEST_F(Facts, R11_GpusByTheirDevicesWhereTheDriverIsHidden) {
   EXPECT_EQ(gpus(root).count, 2);
 }
 
-TEST_F(Facts, N3_PythonIsAskedWithinALimit) {
-  put(root / "python3", "#!/bin/sh\n/bin/sleep 1000 & /bin/sleep 1000\n", 0755);
-  const auto slow = python_facts({{"PATH", root.string()}}, {}, 200);
-  ASSERT_FALSE(slow);
-  EXPECT_EQ(slow.error().code, ErrorCode::unavailable);
-  EXPECT_EQ(python_facts({{"PATH", (root / "none").string()}}, {}, 200).error().code, ErrorCode::not_found);
-  put(root / "python3", "#!/bin/sh\necho nonsense\n", 0755);
-  EXPECT_EQ(python_facts({{"PATH", root.string()}}, {}, 5000).error().code, ErrorCode::io);
-  put(root / "python3", "#!/bin/sh\nexit 3\n", 0755);
-  EXPECT_EQ(python_facts({{"PATH", root.string()}}, {}, 5000).error().code, ErrorCode::io);
-  put(root / "python3", "#!/bin/sh\necho '{\"version\": \"3.10.9\", \"packages\": {\"torch\": \"2.1.0+cu118\"}}'\n",
-      0755);
-  const auto facts = python_facts({{"PATH", root.string()}}, {"torch", "jax"}, 5000);
-  ASSERT_TRUE(facts) << facts.error().text();
-  EXPECT_EQ(facts->version, "3.10.9");
-  EXPECT_EQ(facts->packages, (std::map<std::string, std::string>{{"torch", "2.1.0+cu118"}}));
-}
-
 Order an_order() {
   platform::SystemRng rng;
   Order order;

@@ -160,6 +160,7 @@ TEST(Loss, X5_FullDiskAtTheEndCostsNoArtifacts) {
   ASSERT_EQ(bench.wait(runner), 0);
   EXPECT_FALSE(bench.result().collect_error) << *bench.result().collect_error;
   EXPECT_NE(bench.artifact(bench.artifacts(), "model"), nullptr);
+  EXPECT_TRUE(bench.result().disk_full);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "bench.hpp"
 #include "orbit/base/text.hpp"
+#include "orbit/runner/python.hpp"
 
 namespace orbit::runner {
 namespace {
@@ -124,6 +125,34 @@ TEST(RunnerPrechecks, R11_EntryWithoutRunBit) {
   Bench bench;
   bench.make("touch artifacts/ran", 0644);
   expect_refused(bench, Reason::precheck_failed, "entry: ");
+}
+
+TEST(RunnerPrechecks, R5_CheckThatThisRunnerDoesNotKnowIsNotSkipped) {
+  Bench bench;
+  bench.further_checks = {"phase of the moon"};
+  bench.make("touch artifacts/ran");
+  expect_refused(bench, Reason::precheck_failed, "phase of the moon: ");
+}
+
+TEST(RunnerPrechecks, R11_StagedCodeIsTheCodeImported) {
+  Bench bench;
+  const std::string home = bench.dir.parent_path() / "home";
+  const std::string python = "/usr/bin/python3";
+  bench.order.runtime_env = {{"HOME", home}};
+  bench.job.code_entry = "train.py";
+  bench.code = {{"inputs/code/train.py", "#!" + python + "\n"},
+                {"inputs/code/pyproject.toml", "[project]\nname = \"digits\"\n"},
+                {"inputs/code/src/digits/__init__.py", ""}};
+  bench.make("touch artifacts/ran");
+  const auto facts = python_facts({{"PATH", "/usr/bin:/bin"}}, {}, 20'000);
+  ASSERT_TRUE(facts) << facts.error().text();
+  const std::filesystem::path site = std::filesystem::path(home) / ".local/lib" /
+                                     ("python" + facts->version.substr(0, facts->version.rfind('.'))) / "site-packages";
+  put(site / "digits/__init__.py", "");
+  put(site / "digits-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: digits\nVersion: 1\n");
+  put(site / "digits-1.dist-info/RECORD", "digits/__init__.py,,\n");
+  expect_refused(bench, Reason::precheck_failed,
+                 "staged code: wanted digits imported from the bundle, found digits from");
 }
 
 TEST(RunnerPrechecks, R11_MissingCodeEntry) {

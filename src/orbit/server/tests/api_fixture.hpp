@@ -38,6 +38,7 @@ class ApiFixture : public RunFixture {
                        hub_,
                        *authenticator_,
                        *service_,
+                       *attempts_,
                        "1.2.3",
                        "sqlite",
                        engine_->leader_epoch(),

@@ -17,6 +17,7 @@
 #include "orbit/placement/local.hpp"
 #include "orbit/platform/files.hpp"
 #include "orbit/platform/system.hpp"
+#include "orbit/server/attempts.hpp"
 #include "orbit/server/submission.hpp"
 #include "orbit/store/file_blob_store.hpp"
 #include "orbit/store/file_log_store.hpp"
@@ -78,13 +79,12 @@ class RunFixture : public ::testing::Test {
     options.templates = scratch_.path() / "templates";
     options.task_types = scratch_.path() / "task-types";
     options.allow_command_tasks = allow_command_tasks;
-    service_ = std::make_unique<SubmissionService>(
-        *writer_,
-        [this]() -> Result<std::shared_ptr<StoreReader>> {
-          ORBIT_TRY_ASSIGN(auto reader, store_->reader());
-          return std::shared_ptr<StoreReader>(std::move(reader));
-        },
-        *blobs_, backends_, clock_, rng_, options);
+    const ReaderSource readers = [this]() -> Result<std::shared_ptr<StoreReader>> {
+      ORBIT_TRY_ASSIGN(auto reader, store_->reader());
+      return std::shared_ptr<StoreReader>(std::move(reader));
+    };
+    service_ = std::make_unique<SubmissionService>(*writer_, readers, *blobs_, backends_, clock_, rng_, options);
+    attempts_ = std::make_unique<AttemptService>(*writer_, readers, *blobs_, backends_, clock_, rng_);
   }
 
   void write_template(const std::string& id, const std::string& more) {
@@ -195,6 +195,7 @@ class RunFixture : public ::testing::Test {
   std::unique_ptr<control::Writer> writer_;
   std::unique_ptr<StoreReader> reader_;
   std::unique_ptr<SubmissionService> service_;
+  std::unique_ptr<AttemptService> attempts_;
 };
 
 }  // namespace orbit::server

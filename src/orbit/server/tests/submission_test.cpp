@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "orbit/base/text.hpp"
+#include "orbit/server/frozen_spec.hpp"
 #include "orbit/server/local_machine.hpp"
 #include "orbit/server/run_names.hpp"
 #include "orbit/spec/template.hpp"
@@ -117,6 +118,48 @@ TEST(RunNames, R18_are_names_and_differ) {
     seen.insert(name);
   }
   EXPECT_GT(seen.size(), 25U);
+}
+
+TEST_F(SubmissionTest, a_project_is_made_together_with_the_run_or_not_at_all) {
+  auto wanted = request();
+  wanted.submission.project = "new";
+  wanted.create_project.emplace().source = "/home/ada/digits";
+  wanted.create_project->params["rate"] = "0.25";
+  wanted.submission.entry = "missing.py";
+  EXPECT_FALSE(answer(wanted));
+  EXPECT_FALSE(must(reader_->project("new"))) << "a submission that is refused leaves nothing";
+
+  wanted.submission.entry = "train.py";
+  wanted.dry_run = true;
+  EXPECT_EQ(must(service_->preview(wanted, "ada")).spec.job.params.at("rate"), "0.25");
+  EXPECT_FALSE(must(reader_->project("new")));
+
+  wanted.dry_run = std::nullopt;
+  const RunView run = submit(wanted);
+  const Project project = must(reader_->project("new")).value();
+  EXPECT_EQ(project.source, "/home/ada/digits");
+  EXPECT_EQ(project.created_by, "ada");
+  EXPECT_EQ(must(frozen_spec(run.run, *blobs_)).job.params.at("rate"), "0.25");
+
+  wanted.create_project->params["rate"] = "9";  // it is there by now, and stays as it is
+  EXPECT_EQ(must(frozen_spec(submit(wanted).run, *blobs_)).job.params.at("rate"), "0.25");
+  wanted.submission.project = "other";
+  wanted.create_project->description = std::string(1 << 20, 'x');
+  EXPECT_REFUSED(answer(wanted), ErrorCode::invalid_argument, "create_project.description");
+}
+
+TEST_F(SubmissionTest, a_project_that_many_make_at_once_is_made_once) {
+  std::vector<std::thread> threads;
+  std::atomic<int> made{0};
+  auto wanted = request();
+  wanted.submission.project = "new";
+  wanted.create_project.emplace();
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      if (answer(wanted)) ++made;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 4);
 }
 
 TEST_F(SubmissionTest, what_does_not_exist_is_named_with_the_nearest_that_does) {
@@ -395,23 +438,23 @@ TEST_F(SubmissionTest, Files_at_the_limit_leave_no_room_for_what_is_added) {
 
 TEST_F(SubmissionTest, R8_rerun_is_a_new_attempt_of_the_same_bundle_once_the_last_is_over) {
   const RunView run = submit_named("first");
-  EXPECT_REFUSED(service_->rerun(run, {}, "bob"), ErrorCode::conflict, "run");
+  EXPECT_REFUSED(attempts_->rerun(run, {}, "bob"), ErrorCode::conflict, "run");
   end(run);
-  const Attempt second = must(service_->rerun(run, {}, "bob"));
+  const Attempt second = must(attempts_->rerun(run, {}, "bob"));
   EXPECT_EQ(second.number, 2);
   EXPECT_EQ(second.created_by, "bob");
   EXPECT_FALSE(second.resume);
   end(view(run.run.id));
-  EXPECT_EQ(must(service_->rerun(run, {}, "bob")).number, 3) << "an old view of the run does no harm";
+  EXPECT_EQ(must(attempts_->rerun(run, {}, "bob")).number, 3) << "an old view of the run does no harm";
   EXPECT_EQ(view(run.run.id).run.bundle, run.run.bundle);
-  EXPECT_REFUSED(service_->rerun(run, wire::RerunRequest{"gpu-7"}, "bob"), ErrorCode::invalid_argument, "target");
+  EXPECT_REFUSED(attempts_->rerun(run, wire::RerunRequest{"gpu-7"}, "bob"), ErrorCode::invalid_argument, "target");
 }
 
 TEST_F(SubmissionTest, R8_a_run_whose_bundle_is_gone_cannot_be_thrown_again) {
   const RunView run = submit(request());
   end(run);
   fs::remove(must(blobs_->path(run.run.bundle)));
-  EXPECT_REFUSED(service_->rerun(run, {}, "ada"), ErrorCode::corrupt, "bundle");
+  EXPECT_REFUSED(attempts_->rerun(run, {}, "ada"), ErrorCode::corrupt, "bundle");
 }
 
 TEST_F(SubmissionTest, R8_resume_takes_the_furthest_checkpoint_whatever_the_order_of_announcement) {
@@ -419,13 +462,13 @@ TEST_F(SubmissionTest, R8_resume_takes_the_furthest_checkpoint_whatever_the_orde
   end(run);
   announce(run.attempts[0].id, "checkpoints/step-000030", Sha256::of("30"), 1, 30);
   announce(run.attempts[0].id, "checkpoints/step-000025", Sha256::of("25"), 2, 25);
-  EXPECT_EQ(must(service_->resume(run, {}, "ada")).resume->checkpoint, "checkpoints/step-000030");
+  EXPECT_EQ(must(attempts_->resume(run, {}, "ada")).resume->checkpoint, "checkpoints/step-000030");
 }
 
 TEST_F(SubmissionTest, R8_resume_takes_the_checkpoint_that_is_meant) {
   const RunView run = submit_named("first");
   end(run);
-  const auto none = service_->resume(run, {}, "ada");
+  const auto none = attempts_->resume(run, {}, "ada");
   EXPECT_REFUSED(none, ErrorCode::not_found, "checkpoint");
   EXPECT_NE(none.error().hint.find("rerun"), std::string::npos);
 
@@ -434,7 +477,7 @@ TEST_F(SubmissionTest, R8_resume_takes_the_checkpoint_that_is_meant) {
   announce(first, "checkpoints/step-2", Sha256::of("2"), 2);
   announce(first, "other/step-1", Sha256::of("3"), 3);
   const auto resume = [&](std::optional<std::string> checkpoint, std::optional<std::int32_t> number = {}) {
-    auto made = service_->resume(run, wire::ResumeRequest{std::move(checkpoint), number, {}}, "ada");
+    auto made = attempts_->resume(run, wire::ResumeRequest{std::move(checkpoint), number, {}}, "ada");
     if (made) end(view(run.run.id));
     return made;
   };
@@ -459,11 +502,11 @@ TEST_F(SubmissionTest, R8_the_hint_of_an_unknown_checkpoint_names_the_furthest_o
   end(run);
   for (const int step : {20, 70, 10, 60, 30})
     announce(run.attempts[0].id, fmt::format("checkpoints/step-{}", step), Sha256::of("x"), step, step);
-  const Attempt second = must(service_->rerun(run, {}, "ada"));
+  const Attempt second = must(attempts_->rerun(run, {}, "ada"));
   end(view(run.run.id));
   for (const int step : {70, 80, 10})
     announce(second.id, fmt::format("checkpoints/step-{}", step), Sha256::of("y"), step, step);
-  const auto refused = service_->resume(run, wire::ResumeRequest{"another thing altogether", {}, {}}, "ada");
+  const auto refused = attempts_->resume(run, wire::ResumeRequest{"another thing altogether", {}, {}}, "ada");
   EXPECT_REFUSED(refused, ErrorCode::not_found, "checkpoint");
   EXPECT_EQ(refused.error().hint,
             "the furthest are checkpoints/step-80, checkpoints/step-70, checkpoints/step-60, checkpoints/step-30, "

@@ -36,7 +36,7 @@ class VerificationTest : public RunFixture {
 TEST_F(VerificationTest, R16_a_run_that_holds_is_ok) {
   const wire::VerifyReport made = report();
   EXPECT_TRUE(made.ok) << json::encode(made);
-  EXPECT_EQ(made.bundle_files, 4);
+  EXPECT_EQ(made.bundle_files, 5);
   EXPECT_EQ(made.artifacts, 3);
   EXPECT_GT(made.bytes, 5);
 }
