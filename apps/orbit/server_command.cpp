@@ -80,18 +80,19 @@ void set_log_level(const std::string& level) {
     if (level == name) log::set_level(value);
 }
 
-// Blocks until somebody asks the process to end, or it may not lead any more.
-void wait_for_end(const sigset_t& signals, const control::Writer& writer) {
+// Blocks until somebody asks the process to end, or it may not lead any more: an error.
+Result<void> wait_for_end(const sigset_t& signals, const control::Writer& writer) {
   for (;;) {
     const timespec second{1, 0};
     const int signal = sigtimedwait(&signals, nullptr, &second);
     if (signal == SIGTERM || signal == SIGINT) {
       log::info("{}: stopping", signal == SIGINT ? "interrupted" : "asked to end");
-      return;
+      return {};
     }
     if (writer.deposed()) {
       log::error("another server took over this database: stopping");
-      return;
+      return fail(ErrorCode::conflict, "another server took over this database", "leader",
+                  "only one server may work on a database");
     }
   }
 }
@@ -149,8 +150,7 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   writer_of_outcomes = &writer;
   writer.start();
 
-  ORBIT_TRY_ASSIGN(const std::optional<std::string> admin,
-                   server::ensure_admin_token(writer, readers, clock, rng, data / "keys"));
+  ORBIT_TRY(server::ensure_admin_token(writer, readers, clock, rng, data / "keys"));
   server::Observer observer(
       writer, backends, *logs, readers.source(), clock, workers, [&](const AttemptId& id) { events.logs_grew(id); },
       config.observe_interval_ms);
@@ -162,7 +162,8 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   submission_options.task_types = data / "task-types";
   submission_options.allow_command_tasks = config.allow_command_tasks;
   server::SubmissionService submissions(writer, readers.source(), *blobs, backends, clock, rng, submission_options);
-
+  for (const auto& [id, error] : submissions.catalog().templates().bad) log::warning("{}", error.text());
+  for (const auto& [id, error] : submissions.catalog().task_types().bad) log::warning("{}", error.text());
   server::AttemptService attempts(writer, readers.source(), *blobs, backends, clock, rng);
 
   net::ServerOptions http;
@@ -184,16 +185,19 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   about["pid"] = static_cast<std::int64_t>(getpid());
   about["started_at"] = to_rfc3339(started_at);
   ORBIT_TRY(platform::write_file(data / "server.json", json::dump(about) + "\n", 0600));
-  if (admin) log::info("first start: an admin token is in {}", (data / "keys/admin.token").string());
+  const fs::path token = data / "keys/admin.token";
+  if (fs::exists(token)) log::info("an admin token is in {}: orbit login {} < {}", token.string(), url, token.string());
   log::info("orbit {} serves {} from {}", ORBIT_VERSION, url, data.string());
 
-  wait_for_end(signals, writer);
+  Result<void> ended = wait_for_end(signals, writer);
   api->stop(stop_grace_ms);
   observer.stop();
   workers.stop();
   writer.stop();
+  std::error_code ignored;
+  fs::remove(data / "server.json", ignored);  // it names no running server any more
   log::info("stopped; runs that live go on without this server");
-  return {};
+  return ended;
 }
 
 }  // namespace

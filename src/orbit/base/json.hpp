@@ -256,4 +256,16 @@ Result<T> to(const Value& value, From source, const std::string& path) {
   }
 }
 
+// The mappings of a large struct are compiled once, by the .cpp beside its header, and not by everybody who uses them:
+//
+//   #define ORBIT_POINTS(X) X(Point) X(Line)                            at the end of the header, outside the namespace
+//   namespace orbit::json { ORBIT_POINTS(ORBIT_JSON_EXTERN) }
+//   namespace orbit::json { ORBIT_POINTS(ORBIT_JSON_INSTANTIATE) }      in the .cpp
+#define ORBIT_JSON_EXTERN(T)               \
+  extern template Value from<T>(const T&); \
+  extern template Result<T> to<T>(const Value&, From, const std::string&);
+#define ORBIT_JSON_INSTANTIATE(T)   \
+  template Value from<T>(const T&); \
+  template Result<T> to<T>(const Value&, From, const std::string&);
+
 }  // namespace orbit::json

@@ -48,10 +48,18 @@ Digest digest_of_list(const std::vector<FileEntry>& files);
 // Fingerprint of data that stays outside: one file, or a folder.
 Result<DataFingerprint> fingerprint(const std::string& input, const fs::path& path);
 
+// What is read of a bundle.json, an artifacts.json and a job.json at most: more than the limits above can come to.
+inline constexpr std::size_t max_manifest_bytes = 192UL << 20;
+inline constexpr std::size_t max_job_bytes = 16UL << 20;
+
 std::string manifest_text(const BundleManifest& manifest);  // bundle.json; sorts
 Digest manifest_digest(const BundleManifest& manifest);     // the bundle's identity
 Result<BundleManifest> parse_manifest(
     std::string_view text);  // checks paths, order, duplicates, file/directory clashes, limits
+
+// The manifest of a bundle, and its job.json, from where they were frozen.
+Result<BundleManifest> read_manifest(BlobStore& blobs, const Digest& bundle);
+Result<JobSpec> read_job(BlobStore& blobs, const BundleManifest& manifest);
 
 std::string job_text(const JobSpec& job);  // job.json: canonical JSON, but params verbatim as their source text
 Result<JobSpec> parse_job(std::string_view text);

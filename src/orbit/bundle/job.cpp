@@ -77,7 +77,6 @@ std::string job_text(const JobSpec& job) {
 }
 
 Result<JobSpec> parse_job(std::string_view text) {
-  constexpr std::size_t max_job_bytes = 16UL << 20;
   if (text.size() > max_job_bytes)
     return fail(ErrorCode::too_large, fmt::format("the job has more than {} bytes", max_job_bytes), "job.json");
   auto job = parse_checked(text);

@@ -8,7 +8,6 @@ namespace orbit::bundle {
 namespace {
 
 // 100,000 paths of the greatest length fit.
-constexpr std::size_t max_manifest_bytes = 160UL << 20;
 
 bool may_be_frozen(std::string_view path) {
   return path == "job.json" || path.substr(0, 7) == "inputs/" || path.substr(0, 8) == "scripts/";

@@ -14,7 +14,6 @@
 namespace orbit::bundle {
 namespace {
 
-constexpr std::size_t max_manifest_bytes = 160UL << 20;
 // There from the first moment until the bundle is whole: tells an earlier try of ours, which may be cleared, from a
 // directory of somebody else. Holds the digest.
 constexpr const char* half_made = ".orbit-half-made";

@@ -15,8 +15,6 @@
 namespace orbit::bundle {
 namespace {
 
-constexpr std::size_t max_manifest_bytes = 160UL << 20;
-
 // Empty: the file holds.
 Result<std::string> check_file(const fs::path& directory, const FileEntry& entry) {
   auto fd = platform::open_beneath(directory, entry.path);

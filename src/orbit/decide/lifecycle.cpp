@@ -183,6 +183,7 @@ void act_on(Draft& draft, const JournalRecord& record) {
       break;
     case JournalKind::runner_started:
       draft.drop_timer(TimerKind::start_deadline);
+      if (record.detail == "adopted") draft.note(EventKind::attempt_adopted, "runner", "the runner before it is gone");
       break;
     case JournalKind::precheck_passed:
     case JournalKind::precheck_failed:

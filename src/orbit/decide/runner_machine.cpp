@@ -199,6 +199,7 @@ class Step {
     result.timed_out = s_.timed_out;
     result.host_oom = collected.host_oom;
     result.disk_full = collected.disk_full;
+    result.environment = collected.environment;
     result.failed_check = s_.failed_check;
     result.missing_outputs = collected.missing_outputs;
     result.collect_error = collected.collect_error;

@@ -119,6 +119,7 @@ struct Collected {
   std::map<std::string, std::int64_t> log_sizes_bytes;
   bool host_oom = false;
   bool disk_full = false;
+  std::map<std::string, std::string> environment = {};
 };
 struct ResultWritten {};
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "orbit/base/digest.hpp"
+#include "orbit/base/json.hpp"
 #include "orbit/domain/execution.hpp"
 
 namespace orbit {
@@ -85,3 +86,9 @@ struct CodeRevision {
 BOOST_DESCRIBE_STRUCT(CodeRevision, (), (source, commit, dirty, patch, key_files))
 
 }  // namespace orbit
+
+#define ORBIT_BUNDLE_TYPES(X) \
+  X(FileEntry) X(BundleManifest) X(DataFingerprint) X(JobSpec) X(PrecheckList) X(CodeRevision)
+namespace orbit::json {
+ORBIT_BUNDLE_TYPES(ORBIT_JSON_EXTERN)
+}  // namespace orbit::json

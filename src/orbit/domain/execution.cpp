@@ -13,3 +13,7 @@ Digest digest_of(const Template& value) {
 }
 
 }  // namespace orbit
+
+namespace orbit::json {
+ORBIT_EXECUTION_TYPES(ORBIT_JSON_INSTANTIATE)
+}  // namespace orbit::json

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orbit/base/digest.hpp"
+#include "orbit/base/json.hpp"
 
 namespace orbit {
 
@@ -89,3 +90,9 @@ struct ExecutionRequest {
 BOOST_DESCRIBE_STRUCT(ExecutionRequest, (), (placement, launch, values))
 
 }  // namespace orbit
+
+#define ORBIT_EXECUTION_TYPES(X) \
+  X(Resources) X(EnvironmentProfile) X(CheckpointRule) X(TemplateValues) X(Template) X(ExecutionRequest)
+namespace orbit::json {
+ORBIT_EXECUTION_TYPES(ORBIT_JSON_EXTERN)
+}  // namespace orbit::json

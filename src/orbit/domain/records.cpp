@@ -23,3 +23,7 @@ std::optional<Role> parse_role(std::string_view name) {
 }
 
 }  // namespace orbit
+
+namespace orbit::json {
+ORBIT_RECORD_TYPES(ORBIT_JSON_INSTANTIATE)
+}  // namespace orbit::json

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orbit/base/digest.hpp"
+#include "orbit/base/json.hpp"
 #include "orbit/base/time.hpp"
 #include "orbit/domain/attempt_state.hpp"
 #include "orbit/domain/bundle_spec.hpp"
@@ -155,6 +156,7 @@ enum class EventKind {
   attempt_reachability,  // from, to as text in evidence
   attempt_stop_requested,
   attempt_checkpoint,
+  attempt_adopted,        // its runner was lost, another one goes on
   attempt_late_evidence,  // an outdated copy spoke; recorded, nothing changed
   token_created,
   token_revoked,
@@ -162,7 +164,8 @@ enum class EventKind {
 };
 BOOST_DESCRIBE_ENUM(EventKind, project_created, project_updated, experiment_created, experiment_concluded,
                     run_submitted, attempt_created, attempt_state, attempt_reachability, attempt_stop_requested,
-                    attempt_checkpoint, attempt_late_evidence, token_created, token_revoked, server_started)
+                    attempt_checkpoint, attempt_adopted, attempt_late_evidence, token_created, token_revoked,
+                    server_started)
 
 // The versioned feed: `seq` is given by the writer and never reused.
 struct Event {
@@ -233,3 +236,10 @@ struct Token {
 BOOST_DESCRIBE_STRUCT(Token, (), (id, name, role, secret, created_at, created_by, expires_at, revoked_at))
 
 }  // namespace orbit
+
+#define ORBIT_RECORD_TYPES(X) \
+  X(Project)                  \
+  X(Experiment) X(Submission) X(Run) X(Attempt) X(Checkpoint) X(MetricPoint) X(Event) X(Intent) X(Timer) X(Token)
+namespace orbit::json {
+ORBIT_RECORD_TYPES(ORBIT_JSON_EXTERN)
+}  // namespace orbit::json

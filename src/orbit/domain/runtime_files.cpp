@@ -21,3 +21,7 @@ std::optional<Stream> parse_stream(std::string_view name) {
 }
 
 }  // namespace orbit
+
+namespace orbit::json {
+ORBIT_RUNTIME_TYPES(ORBIT_JSON_INSTANTIATE)
+}  // namespace orbit::json

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "orbit/base/digest.hpp"
+#include "orbit/base/json.hpp"
 #include "orbit/base/time.hpp"
 #include "orbit/domain/attempt_state.hpp"
 #include "orbit/domain/execution.hpp"
@@ -128,8 +129,9 @@ struct PrecheckReport {
   WallTime at;
   bool ok = false;
   std::vector<PrecheckItem> items;
+  std::map<std::string, std::string> environment;  // what was looked for and found: "python": "3.11.2"; "os" always
 };
-BOOST_DESCRIBE_STRUCT(PrecheckReport, (), (at, ok, items))
+BOOST_DESCRIBE_STRUCT(PrecheckReport, (), (at, ok, items, environment))
 
 enum class ArtifactKind { file, symlink };
 BOOST_DESCRIBE_ENUM(ArtifactKind, file, symlink)
@@ -159,9 +161,10 @@ struct RunnerResult {
   std::optional<std::int32_t> signal;
   bool stop_requested = false;  // by a StopOrder, before the end
   bool timed_out = false;
-  bool host_oom = false;               // the kernel's OOM killer hit the workload's cgroup
-  bool disk_full = false;              // no room was left where the workload writes when it had ended
-  std::optional<Reason> failed_check;  // the precheck that failed, or start_failed
+  bool host_oom = false;                           // the kernel's OOM killer hit the workload's cgroup
+  bool disk_full = false;                          // no room was left where the workload writes when it had ended
+  std::optional<Reason> failed_check;              // the precheck that failed, or start_failed
+  std::map<std::string, std::string> environment;  // as in PrecheckReport
   std::vector<std::string> missing_outputs;
   std::optional<std::string> collect_error;
   std::string detail;  // a sentence for people
@@ -172,7 +175,18 @@ struct RunnerResult {
 };
 BOOST_DESCRIBE_STRUCT(RunnerResult, (),
                       (schema, attempt, epoch, workload_started, exit_code, signal, stop_requested, timed_out, host_oom,
-                       disk_full, failed_check, missing_outputs, collect_error, detail, started_at, ended_at,
-                       log_sizes_bytes, artifacts))
+                       disk_full, failed_check, environment, missing_outputs, collect_error, detail, started_at,
+                       ended_at, log_sizes_bytes, artifacts))
 
 }  // namespace orbit
+
+#define ORBIT_RUNTIME_TYPES(X)                                                                           \
+  X(ResumeFrom)                                                                                          \
+  X(Order)                                                                                               \
+  X(StopOrder)                                                                                           \
+  X(ProcessIdentity)                                                                                     \
+  X(CheckpointRecord) X(JournalRecord) X(PrecheckItem) X(PrecheckReport) X(Artifact) X(ArtifactManifest) \
+      X(RunnerResult)
+namespace orbit::json {
+ORBIT_RUNTIME_TYPES(ORBIT_JSON_EXTERN)
+}  // namespace orbit::json

@@ -318,7 +318,7 @@ Result<std::string> LocalPlacement::read_artifact(const std::string& handle, con
 Result<ArtifactManifest> LocalPlacement::list_artifacts(const std::string& handle) {
   ORBIT_TRY_ASSIGN(const fs::path directory, directory_of(handle));
   if (present(directory / "runtime" / "result.json")) {
-    ORBIT_TRY_ASSIGN(const auto text, read_whole(directory, "runtime/artifacts.json", max_manifest_bytes));
+    ORBIT_TRY_ASSIGN(const auto text, read_whole(directory, "runtime/artifacts.json", bundle::max_manifest_bytes));
     if (text) return bundle::parse_artifact_manifest(*text);
   }
   if (!present(directory / "artifacts")) return ArtifactManifest{};
@@ -327,7 +327,7 @@ Result<ArtifactManifest> LocalPlacement::list_artifacts(const std::string& handl
 
 Result<std::string> LocalPlacement::read_manifest(const std::string& handle) {
   ORBIT_TRY_ASSIGN(const fs::path directory, directory_of(handle));
-  ORBIT_TRY_ASSIGN(auto text, read_whole(directory, "runtime/artifacts.json", max_manifest_bytes));
+  ORBIT_TRY_ASSIGN(auto text, read_whole(directory, "runtime/artifacts.json", bundle::max_manifest_bytes));
   if (!text) return fail(ErrorCode::not_found, "the runner has written no manifest", "runtime/artifacts.json");
   return std::move(*text);
 }

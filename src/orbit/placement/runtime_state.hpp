@@ -14,7 +14,6 @@ namespace orbit::placement {
 constexpr std::size_t max_order_bytes = 1 << 20;
 constexpr std::size_t max_result_bytes = 16 << 20;
 constexpr std::size_t max_journal_bytes = 64 << 20;
-constexpr std::size_t max_manifest_bytes = 64 << 20;
 
 struct Journal {
   std::vector<JournalRecord> records;  // with a seq above the one asked for

@@ -8,8 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "orbit/base/text.hpp"
 #include "orbit/bundle/bundle.hpp"
@@ -87,6 +89,10 @@ std::vector<std::string> CheckpointScanner::scan() {
     out.push_back(path);
   }
   closedir(listing);
+  // A directory has no order; several that became complete since the last look are told in the order of their steps.
+  std::sort(out.begin(), out.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(step_of(a), std::string_view(a)) < std::pair(step_of(b), std::string_view(b));
+  });
   return out;
 }
 

@@ -28,7 +28,6 @@ namespace input = decide::runner_input;
 constexpr std::int64_t scan_interval_ms = 5'000;  // inotify is quicker where it works
 constexpr std::int64_t scan_pause_ms = 500;       // but not more often, whatever the workload does
 constexpr std::size_t stop_limit_bytes = 64 * 1024;
-constexpr std::size_t job_limit_bytes = 16 << 20;
 
 }  // namespace
 
@@ -49,6 +48,7 @@ Result<bool> Driver::run() {
     launcher_error_ = launcher.error().text();
   if (journal_.cut_bytes() > 0) log_.say("cut {} torn bytes off the journal", journal_.cut_bytes());
   read_job();
+  read_prechecks();
   ORBIT_TRY_ASSIGN(const ProcessIdentity self, platform::identify(getpid()));
   feed(input::Begin{order_.attempt, order_.epoch, journal_.past(), self});
   step();
@@ -278,9 +278,17 @@ void Driver::sample_usage() {
 }
 
 void Driver::read_job() {
-  const auto text = platform::read_file(directory_ / "job.json", job_limit_bytes);
+  const auto text = platform::read_file(directory_ / "job.json", bundle::max_job_bytes);
   if (!text) return;  // the precheck says so
   if (auto job = bundle::parse_job(*text)) job_ = std::move(*job);
+}
+
+// Of a runner before this one.
+void Driver::read_prechecks() {
+  const auto text = platform::read_file(runtime_ / "precheck.json", bundle::max_job_bytes);
+  if (!text) return;
+  if (auto report = json::decode<PrecheckReport>(*text, json::From::ours))
+    environment_ = std::move(report->environment);
 }
 
 void Driver::make_scanner() {

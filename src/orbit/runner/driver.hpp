@@ -70,6 +70,7 @@ class Driver {
   void write_artifacts();
   void end_everything();
   void read_job();
+  void read_prechecks();
   void make_scanner();
   void retry_later();
   launch::LaunchRequest find_request() const;  // enough to find the workload of an earlier runner
@@ -95,6 +96,7 @@ class Driver {
   bool disk_full_ = false;
   std::int64_t retry_ms_ = 0;
   std::optional<JobSpec> job_;
+  std::map<std::string, std::string> environment_;  // found by the prechecks
   std::unique_ptr<launch::Launcher> launcher_;
   std::string launcher_error_;
   std::unique_ptr<launch::Workload> workload_;

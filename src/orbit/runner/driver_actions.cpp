@@ -38,6 +38,7 @@ void Driver::act(const action::RunPrechecks&) {
       const auto written = launch::write_runtime_file(runtime_ / "precheck.json", json::encode(outcome.report) + "\n");
       if (!written) log_.say("precheck.json is not written: {}", written.error().text());
       if (outcome.job) job_ = std::move(outcome.job);
+      environment_ = std::move(outcome.report.environment);
       feed(input::Prechecked{outcome.failed, outcome.detail});
     };
   });
@@ -262,6 +263,7 @@ void Driver::write_artifacts() {
   out.artifacts = collection.artifacts;
   out.host_oom = workload_ && workload_->host_oom();
   out.disk_full = disk_full_;
+  out.environment = environment_;
   log_.close();
   out.log_sizes_bytes = log_sizes(directory_);
   feed(std::move(out));

@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t job_limit_bytes = 16 << 20;
 // With less, not even the logs of a run can be kept.
 constexpr std::int64_t disk_floor_bytes = 64 << 20;
 
@@ -73,7 +72,7 @@ class Prechecks {
   }
 
   void read_job() {
-    const auto text = platform::read_file(request_.directory / "job.json", job_limit_bytes);
+    const auto text = platform::read_file(request_.directory / "job.json", bundle::max_job_bytes);
     if (!text) return item("job.json", false, "a job description", text.error().text());
     auto job = bundle::parse_job(*text);
     if (!job) return item("job.json", false, "a job description", job.error().text());
@@ -179,6 +178,7 @@ class Prechecks {
 
   void version(const std::string& check, const std::optional<std::string>& wanted,
                const std::optional<std::string>& found) {
+    if (found) out_.report.environment[check] = to_valid_utf8(*found);
     if (!wanted) return;
     if (!found) return item(check, false, *wanted, "none", Reason::environment_mismatch);
     if (*wanted == "any") return item(check, true, *wanted, *found);
@@ -223,7 +223,7 @@ class Prechecks {
 
   // What the bundle asks for is made or the start is refused: an older runner skips nothing in silence.
   void nothing_left_out() {
-    const auto text = platform::read_file(request_.directory / bundle::prechecks_path, job_limit_bytes);
+    const auto text = platform::read_file(request_.directory / bundle::prechecks_path, bundle::max_job_bytes);
     const auto frozen = text ? bundle::parse_prechecks(*text) : fail(text.error());
     if (!frozen) return item("list of checks", false, "a list of checks", frozen.error().text());
     for (const std::string& check : frozen->checks) {

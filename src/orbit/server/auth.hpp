@@ -26,11 +26,16 @@ class Access {
  public:
   static constexpr Access anybody() { return Access(std::nullopt); }
   static constexpr Access at_least(Role role) { return Access(role); }
+  // A member on what is his own, an operator on everybody's: the handler calls check_may_act_on() once it knows whose
+  // it is.
+  static constexpr Access own_or_operator() { return Access(Role::member, true); }
   constexpr std::optional<Role> role() const { return role_; }  // nothing: no credential needed
+  constexpr bool own_only() const { return own_only_; }         // below operator
 
  private:
-  explicit constexpr Access(std::optional<Role> role) : role_(role) {}
+  explicit constexpr Access(std::optional<Role> role, bool own_only = false) : role_(role), own_only_(own_only) {}
   std::optional<Role> role_;
+  bool own_only_;
 };
 
 struct Identity {

@@ -13,7 +13,6 @@ namespace {
 using Values = std::map<std::string, std::string>;
 
 constexpr std::size_t max_items_of_a_list = 1000;  // files, artifacts: beyond it only their number is said
-constexpr std::size_t max_manifest_bytes = 192UL << 20;
 
 std::optional<std::string> value_at(const Values& values, const std::string& key) {
   const auto it = values.find(key);
@@ -97,6 +96,15 @@ const Attempt* attempt_that_counts(const RunView& view) {
   return out;
 }
 
+// What was asked for, and what the machine had.
+Values environment_of(const RunView& view) {
+  Values out = flattened(view.run.environment);
+  const Attempt* attempt = attempt_that_counts(view);
+  if (attempt != nullptr && attempt->result)
+    for (const auto& [check, found] : attempt->result->environment) out["found." + check] = found;
+  return out;
+}
+
 struct Outcome {
   Values values;
   Values artifacts;
@@ -123,7 +131,7 @@ Result<Outcome> result_of(const RunView& view, StoreReader& reader, BlobStore& b
     out.values["metric." + name] = fmt::format("{} (step {})", point.value, point.step);
 
   if (!attempt->artifacts.empty()) {
-    ORBIT_TRY_ASSIGN(const std::string text, blobs.get(attempt->artifacts, max_manifest_bytes));
+    ORBIT_TRY_ASSIGN(const std::string text, blobs.get(attempt->artifacts, bundle::max_manifest_bytes));
     ORBIT_TRY_ASSIGN(const ArtifactManifest manifest, bundle::parse_artifact_manifest(text));
     for (const Artifact& artifact : manifest.artifacts)
       out.artifacts["artifact." + artifact.path] =
@@ -145,7 +153,7 @@ Result<wire::DiffReport> diff_runs(const RunView& left, const RunView& right, St
   compare("template", template_of(left.run), template_of(right.run), out.items);
   compare("code", code_of(left.run), code_of(right.run), out.items);
   compare_list("code", "files", files_of(left_spec.bundle), files_of(right_spec.bundle), out.items);
-  compare("environment", flattened(left.run.environment), flattened(right.run.environment), out.items);
+  compare("environment", environment_of(left), environment_of(right), out.items);
   compare("data", data_of(left.run), data_of(right.run), out.items);
   ORBIT_TRY_ASSIGN(const Outcome left_result, result_of(left, reader, blobs));
   ORBIT_TRY_ASSIGN(const Outcome right_result, result_of(right, reader, blobs));

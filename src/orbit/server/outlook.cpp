@@ -7,7 +7,8 @@
 
 namespace orbit::server {
 
-Result<std::string> placement_outlook(const ExecutionRequest& request, control::Writer& writer) {
+Result<std::string> placement_outlook(const ExecutionRequest& request, const EnvironmentProfile& environment,
+                                      control::Writer& writer) {
   const std::string target = request.values.target.value_or("");
   if (request.placement == PlacementKind::local) {
     const std::vector<std::string> lacking = beyond(look_at_local_machine(), request.values.resources);
@@ -15,6 +16,8 @@ Result<std::string> placement_outlook(const ExecutionRequest& request, control::
       return fmt::format("could never start on the server's own machine: asked for are {}", join(lacking, "; "));
   }
   const std::string place = target.empty() ? "the server's own machine" : fmt::format("'{}'", target);
+  // What is installed there is the runner's to find out.
+  const std::string then = environment.any ? "" : "; whether it has the environment is checked there before the start";
   std::int32_t taken = 0;
   std::int32_t slots = 0;
   std::int64_t waiting = 0;
@@ -27,9 +30,9 @@ Result<std::string> placement_outlook(const ExecutionRequest& request, control::
       if (const LiveAttempt* live = world.find(id); live != nullptr && live->record.target == target) ++waiting;
   }));
   if (taken + waiting < slots)
-    return fmt::format("would start at once on {} ({} of {} slots taken)", place, taken, slots);
-  return fmt::format("would wait for a slot on {}: {} of {} are taken, {} waiting in front", place, taken, slots,
-                     waiting);
+    return fmt::format("would start at once on {} ({} of {} slots taken){}", place, taken, slots, then);
+  return fmt::format("would wait for a slot on {}: {} of {} are taken, {} waiting in front{}", place, taken, slots,
+                     waiting, then);
 }
 
 }  // namespace orbit::server

@@ -10,6 +10,7 @@
 namespace orbit::server {
 
 // A sentence: where it would start at once, what it would wait for, or why it never could.
-Result<std::string> placement_outlook(const ExecutionRequest& request, control::Writer& writer);
+Result<std::string> placement_outlook(const ExecutionRequest& request, const EnvironmentProfile& environment,
+                                      control::Writer& writer);
 
 }  // namespace orbit::server

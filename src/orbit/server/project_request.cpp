@@ -1,6 +1,8 @@
 #include "orbit/server/project_request.hpp"
 
 #include "orbit/base/text.hpp"
+#include "orbit/server/submission_checks.hpp"
+#include "orbit/spec/checks.hpp"
 #include "orbit/spec/template.hpp"
 
 namespace orbit::server {
@@ -20,6 +22,10 @@ Result<void> apply_request(const wire::ProjectRequest& request, bool params, boo
   for (const auto& [text, field] : {std::pair(&request.description, "description"),
                                     std::pair(&request.source, "source"), std::pair(&request.entry, "entry")})
     ORBIT_TRY(check_text(*text, field));
+  if (request.source) ORBIT_TRY(check_source(*request.source, "source"));
+  if (request.entry) ORBIT_TRY(spec::relative_path(*request.entry, "entry", "the code folder"));
+  for (std::size_t i = 0; i < request.key_files.size(); ++i)
+    ORBIT_TRY(spec::relative_path(request.key_files[i], fmt::format("key_files[{}]", i), "the code folder"));
   if (request.environment) ORBIT_TRY(spec::check_profile(*request.environment, "environment"));
   if (request.description) project.description = *request.description;
   if (request.source) project.source = request.source;

@@ -113,7 +113,7 @@ Result<net::Response> get_artifact(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const Attempt attempt, attempt_in_path(context, view));
   const auto missing = [&] {
     return fail(ErrorCode::not_found, fmt::format("attempt {} has no such artifact", attempt.number), "path",
-                "list the artifacts");
+                fmt::format("orbit run artifacts ls {}", view.run.name));
   };
   if (attempt.handle.empty()) return missing();
 
@@ -159,7 +159,11 @@ Result<net::Response> get_artifact(RouteContext& context) {
   ORBIT_TRY_ASSIGN(Placement* const place, place_of(context, attempt));
   // The first piece is read before the head is sent: what cannot be read is an error with a status.
   auto first = place->read_artifact(attempt.handle, path, offset, at_most(first_piece_bytes, length));
-  if (!first && first.error().code == ErrorCode::not_found) return missing();
+  if (!first && first.error().code == ErrorCode::not_found) {
+    if (attempt.artifacts.empty()) return missing();
+    return fail(ErrorCode::corrupt, "was collected and is recorded, but its file is gone", "path",
+                fmt::format("orbit run verify {} says what is left", view.run.name));
+  }
   if (!first) return fail(std::move(first).error());
   const auto first_size = static_cast<std::int64_t>(first->size());
   if (first->empty() || (length && first_size == *length)) {

@@ -85,7 +85,9 @@ Result<std::optional<std::int64_t>> last_event_id(const RouteContext& context) {
   const auto header = context.request.headers.find("last-event-id");
   if (header == context.request.headers.end()) return std::optional<std::int64_t>();
   const auto seen = parse_integer(header->second);
-  if (!seen || *seen < 0) return fail(ErrorCode::invalid_argument, "is no id of this stream", "Last-Event-ID");
+  if (!seen || *seen < 0)
+    return fail(ErrorCode::invalid_argument, "is no id of this stream", "Last-Event-ID",
+                "send the id of the last event you saw, a whole number, or none");
   return seen;
 }
 
@@ -114,6 +116,12 @@ Result<Attempt> attempt_in_path(const RouteContext& context, const RunView& run)
 wire::RunObject run_object(const RouteContext& context, const RunView& view) {
   const auto params = context.frozen.of(context.api.blobs, view.run.bundle);
   return wire::run_object(view.run, view.attempts, params ? *params : view.run.submission.params, context.now.wall);
+}
+
+Result<void> check_may_act_on(const RouteContext& context, const std::string& created_by, const std::string& what) {
+  if (context.caller.role >= Role::operator_ || context.caller.name == created_by) return {};
+  return fail(ErrorCode::refused, fmt::format("{} is {}'s: as a member you act on your own", what, created_by), "token",
+              "ask them, or somebody with the role operator");
 }
 
 Result<wire::RunObject> run_object_now(const RouteContext& context, const RunId& id) {

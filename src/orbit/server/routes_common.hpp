@@ -79,6 +79,9 @@ Result<Attempt> attempt_in_path(const RouteContext& context, const RunView& run)
 
 // With the params typed as they were frozen, where job.json can be read.
 wire::RunObject run_object(const RouteContext& context, const RunView& view);
+// A member acts on what is his own, an operator on everybody's (X1). `what` for the message: "this run".
+Result<void> check_may_act_on(const RouteContext& context, const std::string& created_by, const std::string& what);
+
 // The run as it is recorded now.
 Result<wire::RunObject> run_object_now(const RouteContext& context, const RunId& id);
 

@@ -9,23 +9,11 @@ namespace {
 
 constexpr std::size_t max_known = 2048;
 constexpr std::size_t max_manifests = 8;
-constexpr std::size_t manifest_limit_bytes = std::size_t{64} << 20;
-constexpr std::size_t job_limit_bytes = std::size_t{4} << 20;
 
-std::optional<std::map<std::string, std::string>> read_params(BlobStore& blobs, const Digest& bundle) {
-  const auto text = blobs.get(bundle, manifest_limit_bytes);
-  if (!text) return std::nullopt;
-  const auto manifest = bundle::parse_manifest(*text);
-  if (!manifest) return std::nullopt;
-  for (const FileEntry& file : manifest->files) {
-    if (file.path != "job.json") continue;
-    const auto job_text = blobs.get(file.sha256, job_limit_bytes);
-    if (!job_text) return std::nullopt;
-    auto job = bundle::parse_job(*job_text);
-    if (!job) return std::nullopt;
-    return std::move(job->params);
-  }
-  return std::nullopt;
+Result<std::map<std::string, std::string>> read_params(BlobStore& blobs, const Digest& bundle) {
+  ORBIT_TRY_ASSIGN(const BundleManifest manifest, bundle::read_manifest(blobs, bundle));
+  ORBIT_TRY_ASSIGN(JobSpec job, bundle::read_job(blobs, manifest));
+  return std::move(job.params);
 }
 
 }  // namespace
@@ -40,7 +28,7 @@ std::optional<std::map<std::string, std::string>> FrozenParams::of(BlobStore& bl
   const std::lock_guard lock(mutex_);
   if (known_.size() >= max_known) known_.clear();
   known_[bundle] = *params;
-  return params;
+  return std::move(*params);
 }
 
 Result<std::shared_ptr<const ArtifactManifest>> ArtifactManifests::of(BlobStore& blobs, const Digest& digest) {
@@ -52,7 +40,7 @@ Result<std::shared_ptr<const ArtifactManifest>> ArtifactManifests::of(BlobStore&
       return it->manifest;
     }
   }
-  ORBIT_TRY_ASSIGN(const std::string text, blobs.get(digest, manifest_limit_bytes));
+  ORBIT_TRY_ASSIGN(const std::string text, blobs.get(digest, bundle::max_manifest_bytes));
   ORBIT_TRY_ASSIGN(ArtifactManifest parsed, bundle::parse_artifact_manifest(text));
   std::sort(parsed.artifacts.begin(), parsed.artifacts.end(),
             [](const Artifact& a, const Artifact& b) { return a.path < b.path; });

@@ -45,6 +45,7 @@ Result<net::Response> change_project(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::ProjectRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(Project project, find_project(*reader, path_param(context, "project")));
+  ORBIT_TRY(check_may_act_on(context, project.created_by, "this project"));
   if (request.name && *request.name != project.name)
     return fail(ErrorCode::invalid_argument, "a project cannot be renamed", "name", "its runs are recorded under it");
   if (request.version && *request.version != project.version)
@@ -116,6 +117,7 @@ Result<net::Response> conclude_experiment(RouteContext& context) {
   if (request.conclusion.empty()) return fail(ErrorCode::invalid_argument, "is empty", "conclusion");
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const Experiment experiment, experiment_in_path(context, *reader));
+  ORBIT_TRY(check_may_act_on(context, experiment.created_by, "this experiment"));
   ORBIT_TRY(commit(context, [experiment, text = request.conclusion, actor = context.caller.name](Now now) {
     return decide::conclude_experiment(experiment, text, actor, now);
   }));
@@ -140,7 +142,8 @@ void add_project_routes(RouteTable& table) {
       .returns<Project>()
       .fails({404});
   table
-      .add(Method::patch, "/api/v1/projects/{project}", member, "changeProject", "Changes what is sent", change_project)
+      .add(Method::patch, "/api/v1/projects/{project}", Access::own_or_operator(), "changeProject",
+           "Changes what is sent", change_project)
       .takes<wire::ProjectRequest>()
       .returns<Project>()
       .fails({404, 409});
@@ -163,8 +166,8 @@ void add_project_routes(RouteTable& table) {
       .returns<wire::ExperimentObject>()
       .fails({404});
   table
-      .add(Method::post, "/api/v1/projects/{project}/experiments/{name}/conclude", member, "concludeExperiment",
-           "Writes down what came of it; once", conclude_experiment)
+      .add(Method::post, "/api/v1/projects/{project}/experiments/{name}/conclude", Access::own_or_operator(),
+           "concludeExperiment", "Writes down what came of it; once", conclude_experiment)
       .takes<wire::ConcludeRequest>()
       .returns<Experiment>()
       .fails({404, 409});

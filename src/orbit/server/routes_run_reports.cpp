@@ -9,9 +9,7 @@
 namespace orbit::server {
 namespace {
 
-constexpr std::size_t manifest_limit_bytes = std::size_t{64} << 20;
-
-Result<net::Response> spec_of(RouteContext& context) {
+Result<net::Response> get_spec(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
   ORBIT_TRY_ASSIGN(const auto spec, frozen_spec(view.run, context.api.blobs));
@@ -64,7 +62,7 @@ Result<net::Response> bundle_file(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
   Digest digest = view.run.bundle;
   if (path != "bundle.json") {
-    ORBIT_TRY_ASSIGN(const std::string text, context.api.blobs.get(view.run.bundle, manifest_limit_bytes));
+    ORBIT_TRY_ASSIGN(const std::string text, context.api.blobs.get(view.run.bundle, bundle::max_manifest_bytes));
     ORBIT_TRY_ASSIGN(const BundleManifest manifest, bundle::parse_manifest(text));
     const auto it = std::find_if(manifest.files.begin(), manifest.files.end(),
                                  [&](const FileEntry& file) { return file.path == path; });
@@ -100,7 +98,7 @@ Result<net::Response> bundle_file(RouteContext& context) {
 void add_run_report_routes(RouteTable& table) {
   using net::Method;
   const Access viewer = Access::at_least(Role::viewer);
-  table.add(Method::get, "/api/v1/runs/{run}/spec", viewer, "getRunSpec", "All that was frozen", spec_of)
+  table.add(Method::get, "/api/v1/runs/{run}/spec", viewer, "getRunSpec", "All that was frozen", get_spec)
       .run_in_path()
       .returns<wire::RunSpecObject>();
   table

@@ -31,6 +31,8 @@ Result<net::Response> list_runs(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const std::int32_t limit, page_limit(context));
   ORBIT_TRY_ASSIGN(const std::int64_t before, page_number(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
+  if (filter.project) ORBIT_TRY(find_project(*reader, *filter.project));
+  if (filter.project && filter.experiment) ORBIT_TRY(find_experiment(*reader, *filter.project, *filter.experiment));
   // One more than asked for tells whether there is a further page.
   ORBIT_TRY_ASSIGN(auto views, reader->runs(filter, Page{before, limit + 1}));
   wire::List<wire::RunObject> list;
@@ -51,6 +53,7 @@ Result<net::Response> get_run(RouteContext& context) {
 Result<net::Response> stop(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
+  ORBIT_TRY(check_may_act_on(context, view.run.created_by, "this run"));
   if (view.attempts.empty()) return fail(ErrorCode::conflict, "the run has no attempt to stop", "run");
   const AttemptId attempt = view.attempts.back().id;
   ORBIT_TRY(context.api.writer.run([attempt, actor = context.caller.name](const World& world, Now now) {
@@ -64,6 +67,7 @@ Result<net::Response> rerun(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::RerunRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
+  ORBIT_TRY(check_may_act_on(context, view.run.created_by, "this run"));
   ORBIT_TRY(context.api.attempts.rerun(view, request, context.caller.name));
   ORBIT_TRY_ASSIGN(const auto object, run_object_now(context, view.run.id));
   return json_response(object, 201);
@@ -73,6 +77,7 @@ Result<net::Response> resume(RouteContext& context) {
   ORBIT_TRY_ASSIGN(const auto request, body_of<wire::ResumeRequest>(context));
   ORBIT_TRY_ASSIGN(const auto reader, context.api.readers.reader());
   ORBIT_TRY_ASSIGN(const RunView view, run_in_path(context, *reader));
+  ORBIT_TRY(check_may_act_on(context, view.run.created_by, "this run"));
   ORBIT_TRY(context.api.attempts.resume(view, request, context.caller.name));
   ORBIT_TRY_ASSIGN(const auto object, run_object_now(context, view.run.id));
   return json_response(object, 201);
@@ -84,6 +89,7 @@ void add_run_routes(RouteTable& table) {
   using net::Method;
   const Access viewer = Access::at_least(Role::viewer);
   const Access member = Access::at_least(Role::member);
+  const Access own = Access::own_or_operator();
   table
       .add(Method::post, "/api/v1/runs", member, "submitRun", "Freezes a submission and queues its first attempt",
            submit)
@@ -107,20 +113,16 @@ void add_run_routes(RouteTable& table) {
   table.add(Method::get, "/api/v1/runs/{run}", viewer, "getRun", "One run with its attempts", get_run)
       .run_in_path()
       .returns<wire::RunObject>();
-  table.add(Method::post, "/api/v1/runs/{run}/stop", member, "stopRun", "Asks the latest attempt to end", stop)
+  table.add(Method::post, "/api/v1/runs/{run}/stop", own, "stopRun", "Asks the latest attempt to end", stop)
       .describe("Asking twice is fine. The attempt ends as terminated, once its workload did.")
       .run_in_path()
       .returns<wire::RunObject>();
-  table
-      .add(Method::post, "/api/v1/runs/{run}/rerun", member, "rerunRun", "A further attempt with the same bundle",
-           rerun)
+  table.add(Method::post, "/api/v1/runs/{run}/rerun", own, "rerunRun", "A further attempt with the same bundle", rerun)
       .run_in_path()
       .takes<wire::RerunRequest>()
       .returns<wire::RunObject>(201, "Queued")
       .fails({501});
-  table
-      .add(Method::post, "/api/v1/runs/{run}/resume", member, "resumeRun", "A further attempt from a checkpoint",
-           resume)
+  table.add(Method::post, "/api/v1/runs/{run}/resume", own, "resumeRun", "A further attempt from a checkpoint", resume)
       .run_in_path()
       .takes<wire::ResumeRequest>()
       .returns<wire::RunObject>(201, "Queued")

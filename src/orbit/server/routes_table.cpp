@@ -35,6 +35,9 @@ wire::OperationDoc operation_doc(const Endpoint& endpoint, wire::Schemas& schema
   doc.summary = endpoint.summary;
   doc.description = endpoint.about;
   if (const auto role = endpoint.access.role()) doc.role = std::string(role_name(*role));
+  if (endpoint.access.own_only())
+    doc.description += std::string(doc.description.empty() ? "" : " ") +
+                       "A member does this to what is his own, an operator to everybody's.";
   for (const QueryRule& rule : endpoint.query)
     doc.query.push_back({rule.name, rule.description, query_schema(rule.kind)});
   for (const std::string& name : endpoint.headers) doc.headers.push_back({name, "", query_schema(QueryKind::text)});

@@ -1,5 +1,5 @@
-// Templates and task types as their files are now: looked at on each use, parsed again when the content changed. One
-// file that cannot be read spoils only what needs it.
+// Templates and task types as their files are now: looked at on each use, parsed again when the content changed. A file
+// that cannot be used spoils only its own id.
 #pragma once
 
 #include <filesystem>
@@ -19,11 +19,17 @@ class SpecCatalog {
  public:
   SpecCatalog(std::filesystem::path templates, std::filesystem::path task_types);
 
-  // invalid_argument, with the nearest name, when there is none.
+  // not_found, with the nearest name, when there is none; corrupt when its file cannot be used.
   Result<Template> find_template(const std::string& id);
   Result<spec::TaskType> find_task_type(const std::string& id);
-  Result<std::map<std::string, Template>> templates() const;
-  Result<std::map<std::string, spec::TaskType>> task_types() const;
+
+  template <class T>
+  struct Loaded {
+    std::map<std::string, T> good;
+    std::map<std::string, Error> bad;  // files that cannot be used, by the id their name promises
+  };
+  Loaded<Template> templates();
+  Loaded<spec::TaskType> task_types();
 
  private:
   std::filesystem::path templates_;

@@ -5,6 +5,7 @@
 #include "orbit/base/text.hpp"
 #include "orbit/decide/catalog.hpp"
 #include "orbit/decide/lifecycle.hpp"
+#include "orbit/server/frozen_spec.hpp"
 #include "orbit/server/lookup.hpp"
 #include "orbit/server/outlook.hpp"
 #include "orbit/server/project_request.hpp"
@@ -15,7 +16,6 @@
 namespace orbit::server {
 namespace {
 
-constexpr std::size_t max_manifest_bytes = 192UL << 20;
 constexpr int max_name_tries = 12;
 
 Failure name_taken(const std::string& project, const std::string& name) {
@@ -71,14 +71,6 @@ SubmissionService::SubmissionService(control::Writer& writer, ReaderSource reade
       rng_(rng),
       options_(std::move(options)),
       catalog_(options_.templates, options_.task_types) {}
-
-Result<std::map<std::string, Template>> SubmissionService::templates() {
-  return catalog_.templates();
-}
-
-Result<std::map<std::string, spec::TaskType>> SubmissionService::task_types() {
-  return catalog_.task_types();
-}
 
 // The project as it is recorded, or as it would be made.
 Result<Project> SubmissionService::project_of(const wire::SubmitRequest& request, const std::string& actor,
@@ -168,8 +160,7 @@ Result<std::optional<Submitted>> SubmissionService::earlier(const RunId& id, con
   std::vector<DataFingerprint> data = request.data;
   std::sort(data.begin(), data.end(),
             [](const DataFingerprint& a, const DataFingerprint& b) { return a.input < b.input; });
-  ORBIT_TRY_ASSIGN(const std::string text, blobs_.get(run.bundle, max_manifest_bytes));
-  ORBIT_TRY_ASSIGN(const BundleManifest manifest, bundle::parse_manifest(text));
+  ORBIT_TRY_ASSIGN(const BundleManifest manifest, bundle::read_manifest(blobs_, run.bundle));
   const bool same = json::encode(run.submission) == json::encode(request.submission) &&
                     json::encode(run.code) == json::encode(request.code) &&
                     json::encode(run.data) == json::encode(data) && list_digest(manifest) == request.files;
@@ -236,17 +227,12 @@ Result<wire::SubmitPreview> SubmissionService::preview(const wire::SubmitRequest
   ORBIT_TRY_ASSIGN(Draft drafted, draft(request, actor, *reader));
   ORBIT_TRY(freeze(drafted));
   wire::SubmitPreview out;
-  out.spec.submission = drafted.run.submission;
-  out.spec.resolved_from = drafted.run.resolved_from;
-  out.spec.template_digest = drafted.run.template_digest;
-  out.spec.request = drafted.run.request;
-  out.spec.job = std::move(drafted.job);
-  out.spec.bundle = std::move(drafted.bundle.manifest);
-  out.spec.bundle_digest = drafted.bundle.digest;
+  drafted.run.created_at = clock_.now().wall;
+  out.spec = spec_of(drafted.run, std::move(drafted.bundle.manifest), std::move(drafted.job));
   out.data = drafted.run.data;
   out.environment = drafted.run.environment;
   out.backend = backend_key(drafted.run.request.placement, drafted.run.request.launch);
-  ORBIT_TRY_ASSIGN(out.placement, placement_outlook(drafted.run.request, writer_));
+  ORBIT_TRY_ASSIGN(out.placement, placement_outlook(drafted.run.request, drafted.run.environment, writer_));
   return out;
 }
 

@@ -43,9 +43,7 @@ class SubmissionService {
   // The same checks, but nothing is recorded; only blobs (job.json, scripts, bundle.json) are written.
   Result<wire::SubmitPreview> preview(const wire::SubmitRequest& request, const std::string& actor);
 
-  // As the files are now. An unreadable file is an error naming it, and spoils no other call.
-  Result<std::map<std::string, Template>> templates();
-  Result<std::map<std::string, spec::TaskType>> task_types();
+  SpecCatalog& catalog() { return catalog_; }
 
  private:
   struct Draft;

@@ -12,7 +12,6 @@
 namespace orbit::server {
 namespace {
 
-constexpr std::size_t max_list_bytes = 192UL << 20;
 constexpr std::size_t max_tags = 32;
 constexpr std::size_t max_named = 5;
 constexpr std::string_view code_prefix = "inputs/code/";
@@ -43,24 +42,6 @@ std::vector<std::string> code_paths(const BundleManifest& files, std::size_t lim
     if (file.path.starts_with(code_prefix)) out.push_back(file.path.substr(code_prefix.size()));
   }
   return out;
-}
-
-// Recorded and shown for ever: no control characters, and no credential (R15).
-Result<void> check_source(const std::string& source) {
-  constexpr const char* field = "code.source";
-  if (source.empty() || source.size() > 4096)
-    return fail(ErrorCode::invalid_argument, "has 1 to 4096 bytes: the folder or URL the code came from", field);
-  if (std::any_of(source.begin(), source.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
-    return fail(ErrorCode::invalid_argument, "holds a control character", field);
-  const std::size_t scheme = source.find("://");
-  if (scheme == std::string::npos) return {};
-  const std::string authority = source.substr(scheme + 3, source.find('/', scheme + 3) - scheme - 3);
-  const std::string user = authority.substr(0, authority.find('@') == std::string::npos ? 0 : authority.rfind('@'));
-  if (user.find(':') != std::string::npos)
-    return fail(ErrorCode::invalid_argument, "the URL holds a password, which would be recorded", field,
-                "leave it out; git takes it from its credential helper or a deploy key");
-  return {};
 }
 
 // Every blob there, and as large as the list says: what is frozen can be materialised.
@@ -95,6 +76,22 @@ Result<void> check_blobs(const BundleManifest& list, BlobStore& blobs) {
 
 }  // namespace
 
+Result<void> check_source(const std::string& source, const std::string& field) {
+  if (source.empty() || source.size() > 4096)
+    return fail(ErrorCode::invalid_argument, "has 1 to 4096 bytes: the folder or URL the code came from", field);
+  if (std::any_of(source.begin(), source.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    return fail(ErrorCode::invalid_argument, "holds a control character", field);
+  const std::size_t scheme = source.find("://");
+  if (scheme == std::string::npos) return {};
+  const std::string authority = source.substr(scheme + 3, source.find('/', scheme + 3) - scheme - 3);
+  const std::string user = authority.substr(0, authority.find('@') == std::string::npos ? 0 : authority.rfind('@'));
+  if (user.find(':') != std::string::npos)
+    return fail(ErrorCode::invalid_argument, "the URL holds a password, which would be recorded", field,
+                "leave it out; git takes it from its credential helper or a deploy key");
+  return {};
+}
+
 Result<void> check_names(const Submission& submission) {
   ORBIT_TRY(check_name(submission.project, "project"));
   ORBIT_TRY(check_name(submission.task, "task"));
@@ -125,7 +122,7 @@ Result<BundleManifest> read_file_list(const Digest& digest, BlobStore& blobs, co
   if (!blobs.has(digest))
     return fail(ErrorCode::conflict, fmt::format("the list of files {} was not uploaded", digest.hex()), "files",
                 "upload it as a blob, and submit again");
-  ORBIT_TRY_ASSIGN(const std::string text, blobs.get(digest, max_list_bytes));
+  ORBIT_TRY_ASSIGN(const std::string text, blobs.get(digest, bundle::max_manifest_bytes));
   auto list = bundle::parse_manifest(text);
   if (!list) {
     const bool too_large = list.error().code == ErrorCode::too_large;
@@ -170,7 +167,7 @@ Result<void> check_entry(const std::string& code_entry, const BundleManifest& fi
 }
 
 Result<void> check_code(const CodeRevision& code, const BundleManifest& files) {
-  ORBIT_TRY(check_source(code.source));
+  ORBIT_TRY(check_source(code.source, "code.source"));
   if (code.commit) {
     const std::string& commit = *code.commit;
     const bool hex = std::all_of(commit.begin(), commit.end(),

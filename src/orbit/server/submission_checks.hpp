@@ -13,6 +13,9 @@
 
 namespace orbit::server {
 
+// A folder or URL that code comes from. Recorded and shown for ever: no control characters, and no credential (R15).
+Result<void> check_source(const std::string& source, const std::string& field);
+
 // Names and tags of the submission; not whether anything of that name exists.
 Result<void> check_names(const Submission& submission);
 

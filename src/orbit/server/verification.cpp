@@ -9,9 +9,6 @@
 namespace orbit::server {
 namespace {
 
-constexpr std::size_t max_manifest_bytes = 192UL << 20;
-constexpr std::size_t max_job_bytes = 16UL << 20;
-
 // That we could not look now is no statement about what was to be looked at.
 bool says_nothing(const Error& error) {
   return error.code == ErrorCode::unavailable || error.code == ErrorCode::exhausted;
@@ -77,7 +74,7 @@ class Verification {
 
   Result<void> check_bundle() {
     const Run& run = view_.run;
-    ORBIT_TRY_ASSIGN(const auto text, text_of(run.bundle, max_manifest_bytes, "bundle", "bundle.json"));
+    ORBIT_TRY_ASSIGN(const auto text, text_of(run.bundle, bundle::max_manifest_bytes, "bundle", "bundle.json"));
     if (!text) return {};
     auto manifest = bundle::parse_manifest(*text);
     if (!manifest) {
@@ -109,7 +106,7 @@ class Verification {
       return {};
     }
     if (!looked_at_[file->sha256].empty()) return {};  // said already
-    ORBIT_TRY_ASSIGN(const auto text, text_of(file->sha256, max_job_bytes, "bundle", "job.json"));
+    ORBIT_TRY_ASSIGN(const auto text, text_of(file->sha256, bundle::max_job_bytes, "bundle", "job.json"));
     if (!text) return {};
     auto job = bundle::parse_job(*text);
     if (!job) {
@@ -134,8 +131,8 @@ class Verification {
     }
     if (attempt.result && attempt.result->artifacts != attempt.artifacts)
       found("record", name, "the manifest is not the one its runner named");
-    ORBIT_TRY_ASSIGN(const auto text,
-                     text_of(attempt.artifacts, max_manifest_bytes, "artifact", name + ": runtime/artifacts.json"));
+    ORBIT_TRY_ASSIGN(const auto text, text_of(attempt.artifacts, bundle::max_manifest_bytes, "artifact",
+                                              name + ": runtime/artifacts.json"));
     if (!text) return {};
     auto manifest = bundle::parse_artifact_manifest(*text);
     if (!manifest) {

@@ -4,7 +4,6 @@
 
 #include "orbit/base/json.hpp"
 #include "orbit/domain/version.hpp"
-#include "orbit/spec/directory.hpp"
 #include "orbit/spec/embedded.hpp"
 #include "orbit/spec/profile.hpp"
 #include "orbit/spec/template_keys.hpp"
@@ -115,10 +114,6 @@ Result<Template> parse_template(std::string_view text, const std::string& file_n
   auto out = read_template(document);
   if (!out) return fail(document.locate(std::move(out).error()));
   return out;
-}
-
-Result<std::map<std::string, Template>> load_templates(const std::filesystem::path& directory) {
-  return load_directory<Template>(directory, [](const YamlDocument& document) { return read_template(document); });
 }
 
 std::map<std::string, std::string> shipped_templates() {

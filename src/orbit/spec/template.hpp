@@ -15,8 +15,6 @@ namespace orbit::spec {
 // A template file in the form shown in examples/templates/local-host.yaml: sizes and durations as people write them
 // (gpu_memory: 20GiB, time_limit: 1h). Errors: FILE:LINE: key: what (hint).
 Result<Template> parse_template(std::string_view text, const std::string& file_name);
-// All *.yaml of a directory by id; the file's stem must be the id.
-Result<std::map<std::string, Template>> load_templates(const std::filesystem::path& directory);
 std::map<std::string, std::string> shipped_templates();  // id -> YAML text, put into DATA/templates at first start
 
 // Keys of `resources` (gpus, gpu_memory, cpus, memory, disk, time_limit) are the template keys "resources.<key>". Every

@@ -58,11 +58,12 @@ struct AttemptObject {
   std::int64_t artifact_count = 0;
   std::int64_t artifact_bytes = 0;
   std::optional<Digest> artifacts_digest;
+  std::map<std::string, std::string> environment;  // what its machine was found to have: "python": "3.11.2"
 };
 BOOST_DESCRIBE_STRUCT(AttemptObject, (),
                       (id, number, state, reason, blame, detail, reachability, archive, desired, placement, launch,
                        node, resume, created_by, created_at, started_at, ended_at, duration_s, exit_code, signal,
-                       artifact_count, artifact_bytes, artifacts_digest))
+                       artifact_count, artifact_bytes, artifacts_digest, environment))
 
 struct RunObject {
   std::string id;
@@ -100,9 +101,15 @@ struct RunSpecObject {
   JobSpec job;
   BundleManifest bundle;
   Digest bundle_digest;
+  CodeRevision code;
+  EnvironmentProfile environment;
+  std::vector<DataFingerprint> data;
+  std::string created_by;
+  WallTime created_at;  // of a preview: when it was asked for
 };
 BOOST_DESCRIBE_STRUCT(RunSpecObject, (),
-                      (submission, resolved_from, template_digest, request, job, bundle, bundle_digest))
+                      (submission, resolved_from, template_digest, request, job, bundle, bundle_digest, code,
+                       environment, data, created_by, created_at))
 
 struct ProjectRequest {  // POST /projects, PATCH /projects/{project}: absent members stay as they are
   std::optional<std::string> name;
@@ -274,6 +281,11 @@ struct DiffReport {
 };
 BOOST_DESCRIBE_STRUCT(DiffReport, (), (left, right, items))
 
+struct TemplateObject : Template {
+  Digest digest;  // as in a run's template_digest
+};
+BOOST_DESCRIBE_STRUCT(TemplateObject, (Template), (digest))
+
 struct TaskInputObject {
   std::string kind;  // data, output, text
   bool required = true;
@@ -332,3 +344,19 @@ struct ServerInfo {
 BOOST_DESCRIBE_STRUCT(ServerInfo, (), (version, database, started_at, uptime_s, live_attempts, leader_epoch, backends))
 
 }  // namespace orbit::wire
+
+#define ORBIT_API_TYPES(X)                                                                                           \
+  X(wire::Problem)                                                                                                   \
+  X(wire::AttemptObject)                                                                                             \
+  X(wire::RunObject)                                                                                                 \
+  X(wire::RunSpecObject)                                                                                             \
+  X(wire::ProjectRequest) X(wire::SubmitRequest) X(wire::SubmitPreview) X(wire::RerunRequest) X(wire::ResumeRequest) \
+      X(wire::ExperimentRequest) X(wire::ConcludeRequest) X(wire::ExperimentObject) X(wire::MissingBlobsRequest)     \
+          X(wire::MissingBlobs) X(wire::TokenRequest) X(wire::TokenObject) X(wire::WhoAmI) X(wire::EventObject)      \
+              X(wire::LogChunk) X(wire::QueueItem) X(wire::WhyObject) X(wire::VerifyFinding) X(wire::VerifyReport)   \
+                  X(wire::DiffItem) X(wire::DiffReport) X(wire::TemplateObject) X(wire::TaskInputObject)             \
+                      X(wire::TaskTypeObject) X(wire::Health) X(wire::BlobObject) X(wire::MetricObject)              \
+                          X(wire::ArtifactListObject) X(wire::ServerInfo)
+namespace orbit::json {
+ORBIT_API_TYPES(ORBIT_JSON_EXTERN)
+}  // namespace orbit::json

@@ -40,6 +40,7 @@ AttemptObject attempt_object(const Attempt& attempt, WallTime now) {
   out.artifact_count = attempt.artifact_count;
   out.artifact_bytes = attempt.artifact_bytes;
   if (!attempt.artifacts.empty()) out.artifacts_digest = attempt.artifacts;
+  if (attempt.result) out.environment = attempt.result->environment;
   return out;
 }
 

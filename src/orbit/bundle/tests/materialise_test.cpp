@@ -75,7 +75,7 @@ TEST_F(Materialise, X5EveryFailingOperationIsHealedByTheNextTry) {
   int failures = 0;
   for (int nth = 1;; ++nth) {
     ASSERT_TRUE(platform::remove_tree(at("run")));
-    int count = 0;
+    std::atomic<int> count = 0;  // several threads copy
     platform::set_fault_hook([&](std::string_view, const std::string&) { return ++count == nth ? ENOSPC : 0; });
     const auto done = materialised();
     platform::set_fault_hook({});

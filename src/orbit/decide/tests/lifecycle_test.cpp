@@ -106,6 +106,19 @@ TEST(Lifecycle, RepeatedJournalRecordsAreActedOnOnce) {
   EXPECT_EQ(play.events.size(), events);
 }
 
+TEST(Lifecycle, ARunnerThatTookOverIsPartOfTheStory) {
+  Play play;
+  const AttemptId id = play.submit();
+  play.running(id);
+  decide::Sight sight;
+  JournalRecord adopted = play.record(play.records.at(id).journal_seq + 1, JournalKind::runner_started);
+  adopted.detail = "adopted";
+  sight.journal = {adopted};
+  play.see(id, sight);
+  EXPECT_EQ(play.events.back().kind, EventKind::attempt_adopted);
+  EXPECT_EQ(play.state(id), AttemptState::running);
+}
+
 TEST(Lifecycle, AWorkloadThatEndedBetweenTwoLooksGoesStraightToCollecting) {
   Play play;
   const AttemptId id = play.submit();

@@ -26,6 +26,7 @@ TEST(Runner, R10_R14_SuccessWithArtifacts) {
   EXPECT_TRUE(result.missing_outputs.empty());
   EXPECT_FALSE(result.collect_error);
   EXPECT_EQ(result.attempt, bench.order.attempt);
+  EXPECT_TRUE(result.environment.contains("os")) << "what the machine had is recorded whatever was asked";
   EXPECT_EQ(slurp(bench.dir / "artifacts/stdout"), "hello\n");
   EXPECT_EQ(slurp(bench.dir / "artifacts/stderr"), "oops\n");
   EXPECT_EQ(slurp(bench.dir / "artifacts/params"), "{\"name\":\"a\\\"b\",\"rate\":1.0}\n");

@@ -79,7 +79,7 @@ class ApiFixture : public RunFixture {
   net::ClientResponse get(const std::string& target, const Headers& more = {}) {
     return call(net::Method::get, target, as(Role::viewer, more));
   }
-  net::ClientResponse post(const std::string& target, std::string_view body, Role role = Role::member) {
+  net::ClientResponse post(const std::string& target, std::string_view body, Role role = Role::operator_) {
     return call(net::Method::post, target, as(role, {{"Content-Type", "application/json"}}), body);
   }
 

@@ -46,7 +46,7 @@ TEST_F(ApiRoutes, ProjectsChangeOnlyWhereSent) {
             201);
   expect_problem(post("/api/v1/projects", R"({"name":"p"})"), 409, "name");
   const auto patch_p = [&](std::string_view body) {
-    return call(net::Method::patch, "/api/v1/projects/p", as(Role::member), body);
+    return call(net::Method::patch, "/api/v1/projects/p", as(Role::operator_), body);
   };
   auto changed = json_of(patch_p(R"({"source":"/src","version":1})"));
   EXPECT_EQ(text_at(changed, "description"), "d");
@@ -57,6 +57,51 @@ TEST_F(ApiRoutes, ProjectsChangeOnlyWhereSent) {
   expect_problem(patch_p(R"({"source":"/x","version":1})"), 409, "version");
   expect_problem(patch_p(R"({"name":"q"})"), 400, "name");
   expect_problem(call(net::Method::patch, "/api/v1/projects/nosuch", as(Role::member), "{}"), 404, "project");
+}
+
+TEST_F(ApiRoutes, R15_ProjectsRecordNoPasswordAndNoPathThatClimbs) {
+  for (const auto& [body, field] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"name":"x","source":"https://user:secret@host/x.git"})", "source"},
+           {R"({"name":"x","source":"a\nb"})", "source"},
+           {R"({"name":"x","source":""})", "source"},
+           {R"({"name":"x","entry":"../x"})", "entry"},
+           {R"({"name":"x","key_files":["ok","../../*"]})", "key_files[1]"}})
+    expect_problem(post("/api/v1/projects", body), 400, field);
+  EXPECT_EQ(json_of(get("/api/v1/projects")).at("items").get_array().size(), 1U);
+}
+
+TEST_F(ApiRoutes, X1_MembersActOnTheirOwnAndOperatorsOnEverybodys) {
+  const RunView run = submit(request());  // ada's
+  const std::string at = "/api/v1/runs/" + run.run.id.str();
+  for (const char* act : {"/stop", "/rerun", "/resume"}) expect_problem(post(at + act, "", Role::member), 403, "token");
+  expect_problem(call(net::Method::patch, "/api/v1/projects/digits", as(Role::member), "{}"), 403, "token");
+  EXPECT_EQ(json_of(get(at)).at("attempts").at(0).at("desired").get_string(), "run");
+  EXPECT_EQ(post(at + "/stop", "", Role::operator_).status, 200);
+  EXPECT_EQ(call(net::Method::patch, "/api/v1/projects/digits", as(Role::operator_), "{}").status, 200);
+
+  ASSERT_EQ(
+      post("/api/v1/projects/digits/experiments", R"({"name":"e","variable":"v","hypothesis":"h"})", Role::operator_)
+          .status,
+      201);
+  expect_problem(post("/api/v1/projects/digits/experiments/e/conclude", R"({"conclusion":"c"})", Role::member), 403,
+                 "token");
+}
+
+TEST_F(ApiRoutes, R3_TemplatesCarryTheDigestThatRunsRecord) {
+  const RunView run = submit(request());
+  EXPECT_EQ(text_at(json_of(get("/api/v1/templates/local-host")), "digest"), run.run.template_digest.hex());
+  write_template("broken", "unknown_key: 1\n");
+  expect_problem(get("/api/v1/templates/broken"), 500, "template");
+  expect_problem(get("/api/v1/templates/brocken"), 404, "template");
+  EXPECT_EQ(json_of(get("/api/v1/templates")).at("items").get_array().size(), 1U);
+  std::ofstream(scratch_.path() / "task-types" / "bad.yaml") << "id: [";
+  EXPECT_EQ(json_of(get("/api/v1/task-types")).at("items").get_array().size(), 4U);
+  EXPECT_EQ(get("/api/v1/task-types/training").status, 200);
+}
+
+TEST_F(ApiRoutes, FiltersByWhatDoesNotExistAreNoEmptyAnswers) {
+  expect_problem(get("/api/v1/runs?project=digit"), 404, "project");
+  expect_problem(get("/api/v1/runs?project=digits&experiment=none"), 404, "experiment");
 }
 
 TEST_F(ApiRoutes, ExperimentsConcludeOnce) {
@@ -281,6 +326,10 @@ TEST_F(ApiRoutes, ArtifactsWhileLivingAndAfterwards) {
   const auto page = get(at + "/page.html");
   EXPECT_EQ(page.headers.at("content-type"), "application/octet-stream");
   EXPECT_TRUE(page.headers.at("content-disposition").starts_with("attachment;"));
+
+  fs::remove(directory(run.attempts.back()) / "artifacts" / "empty");
+  expect_problem(get(at + "/empty"), 500, "path");  // recorded, and gone: not the same as never made
+  expect_problem(get(at + "/never"), 404, "path");
 
   // Shorter than its manifest says: an error or a cut, never a part that passes for the whole.
   fs::resize_file(directory(run.attempts.back()) / "artifacts" / "model.npz", 4);

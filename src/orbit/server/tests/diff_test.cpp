@@ -61,6 +61,17 @@ TEST_F(DiffTest, R16_code_environment_data_and_template_are_parts_of_their_own) 
   EXPECT_FALSE(items.contains("code:inputs/code/data/train.csv")) << "is the same";
 }
 
+TEST_F(DiffTest, R16_what_the_machines_had_is_compared_as_well) {
+  RunView left = submit_named("a");
+  RunView right = submit_named("b");
+  left.attempts[0].result.emplace().environment = {{"python", "3.11.2"}, {"os", "debian 12"}};
+  right.attempts[0].result.emplace().environment = {{"python", "3.12.0"}, {"os", "debian 12"}};
+  const auto items = diff(left, right);
+  ASSERT_EQ(items.size(), 1U);
+  EXPECT_EQ(items.at("environment:found.python").left, "3.11.2");
+  EXPECT_EQ(items.at("environment:found.python").right, "3.12.0");
+}
+
 TEST_F(DiffTest, R16_results_compare_the_last_value_of_each_metric_and_the_artifacts) {
   RunView left = submit_named("a");
   RunView right = submit_named("b");

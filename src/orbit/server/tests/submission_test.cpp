@@ -33,6 +33,10 @@ TEST_F(SubmissionTest, R1_what_was_submitted_is_frozen_and_can_be_read_back) {
   EXPECT_EQ(bundle::manifest_digest(spec.bundle), run.run.bundle);
   EXPECT_EQ(spec.job.code_entry, "train.py");
   for (const FileEntry& file : spec.bundle.files) EXPECT_TRUE(blobs_->has(file.sha256)) << file.path;
+  EXPECT_EQ(spec.code.source, "/home/ada/digits");
+  EXPECT_TRUE(spec.environment.any);
+  EXPECT_EQ(spec.created_by, "ada");
+  EXPECT_EQ(spec.created_at, run.run.created_at);
 }
 
 TEST_F(SubmissionTest, R5_the_same_submission_freezes_the_same_bundle) {
@@ -171,11 +175,11 @@ TEST_F(SubmissionTest, what_does_not_exist_is_named_with_the_nearest_that_does) 
   wanted = request();
   wanted.submission.template_id = "local-hast";
   const auto missing = answer(wanted);
-  EXPECT_REFUSED(missing, ErrorCode::invalid_argument, "template_id");
+  EXPECT_REFUSED(missing, ErrorCode::not_found, "template");
   EXPECT_NE(missing.error().hint.find("'local-host'"), std::string::npos);
   wanted = request();
   wanted.submission.task = "traning";
-  EXPECT_REFUSED(answer(wanted), ErrorCode::invalid_argument, "task");
+  EXPECT_REFUSED(answer(wanted), ErrorCode::not_found, "task");
   wanted = request();
   wanted.submission.experiment = "nothing";
   EXPECT_REFUSED(answer(wanted), ErrorCode::not_found, "experiment");
@@ -200,10 +204,16 @@ TEST_F(SubmissionTest, R3_a_template_is_read_again_when_its_file_changed_and_a_b
   EXPECT_EQ(run.run.request.values.stop_grace_s, 7);
   write_template("broken", "unknown_key: 1\n");
   EXPECT_TRUE(answer(request()));
-  EXPECT_FALSE(service_->templates());
+  auto loaded = service_->catalog().templates();
+  EXPECT_TRUE(loaded.good.contains("local-host"));
+  EXPECT_FALSE(loaded.good.contains("broken"));
+  EXPECT_NE(loaded.bad.at("broken").message.find("broken.yaml:"), std::string::npos);
   auto wanted = request();
   wanted.submission.template_id = "broken";
-  EXPECT_FALSE(answer(wanted));
+  EXPECT_REFUSED(answer(wanted), ErrorCode::corrupt, "template");
+  std::ofstream(scratch_.path() / "task-types" / "bad.yaml") << "id: [";
+  EXPECT_TRUE(answer(request())) << "a file that this run does not need";
+  EXPECT_TRUE(service_->catalog().task_types().bad.contains("bad"));
 }
 
 TEST_F(SubmissionTest, N3_the_environment_is_the_runs_else_the_projects_else_the_templates_and_none_is_refused) {

@@ -230,44 +230,6 @@ TEST(Template, ShippedOnesAreReadAndUsable) {
   EXPECT_EQ(request->values.resources.time_limit_s, 300);
 }
 
-class TemplateDirectory : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "orbit-spec-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory = name;
-  }
-  void TearDown() override { fs::remove_all(directory); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(directory / name) << text; }
-  fs::path directory;
-};
-
-TEST_F(TemplateDirectory, StemMustBeTheId) {
-  write("a.yaml", "id: a\nplacement: local\nlaunch: host_process\n");
-  write("b.yaml", "id: b\nplacement: local\nlaunch: host_process\n");
-  write("notes.txt", "not a template");
-  write(".#a.yaml", "left behind by an editor");
-  const auto loaded = load_templates(directory);
-  ASSERT_TRUE(loaded) << loaded.error().text();
-  EXPECT_EQ(loaded->size(), 2U);
-  write("c.yaml", "# c\nid: b\nplacement: local\nlaunch: host_process\n");
-  const auto wrong = load_templates(directory);
-  ASSERT_FALSE(wrong);
-  EXPECT_NE(wrong.error().text().find("c.yaml:2: id: 'b' is not what the file is called"), std::string::npos)
-      << wrong.error().text();
-}
-
-TEST_F(TemplateDirectory, ABadFileIsNamed) {
-  write("a.yaml", "id: a\nplacement: local\nlaunch: host_process\ndefaults:\n  imag: x\n");
-  const auto loaded = load_templates(directory);
-  ASSERT_FALSE(loaded);
-  EXPECT_NE(loaded.error().text().find("a.yaml:5: defaults.imag: unknown key (did you mean 'image'?)"),
-            std::string::npos)
-      << loaded.error().text();
-  EXPECT_FALSE(load_templates(directory / "missing"));
-  EXPECT_FALSE(load_templates(directory / "a.yaml"));
-}
-
 TEST(Profile, StandardFile_N3) {
   const auto profile = parse_profile("python: \">=3.9\"\npackages:\n  numpy: 1.20\n  torch: any\n", "p.yaml");
   ASSERT_TRUE(profile) << profile.error().text();
