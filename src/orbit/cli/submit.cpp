@@ -27,10 +27,12 @@ Result<Project> find_project(Api& api, const SubmitOptions& options, const Submi
   const std::string& name = plan.submission.project;
   auto project = api.get_as<Project>(api_path({"projects", name}));
   if (project || project.error().code != ErrorCode::not_found) return project;
-  if (!options.create_project || !options.file)
-    return fail(ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
-                fmt::format("make it with: orbit project create {}{}", name,
-                            options.file ? ", or submit with --create-project" : ""));
+  if (!plan.create_project)
+    return fail(
+        ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
+        fmt::format(
+            "make it with: orbit project create {}{}", name,
+            options.file ? ", submit with --create-project, or write create_project: true in the run file" : ""));
   wire::ProjectRequest wanted;
   wanted.source = plan.source;
   create = std::move(wanted);  // by the server, together with the run

@@ -93,6 +93,7 @@ Result<SubmitPlan> plan_submission(const SubmitOptions& options, const std::vect
     plan.source = absolute_source(file.source, path.parent_path());
     plan.revision = std::move(file.revision);
     plan.allow_dirty = file.allow_dirty;
+    plan.create_project = file.create_project || options.create_project;
     plan.key_files = std::move(file.key_files);
   }
   take(submission.project, options.project);

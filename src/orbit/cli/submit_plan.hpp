@@ -45,6 +45,7 @@ struct SubmitPlan {
   std::optional<std::string> source;  // folder (absolute) or repository URL; absent: the project's
   std::optional<std::string> revision;
   bool allow_dirty = false;
+  bool create_project = false;  // if there is none of its name
   std::vector<std::string> key_files;
 };
 
