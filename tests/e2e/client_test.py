@@ -1,0 +1,50 @@
+"""The client's own ways: where its token comes from, what its commands print for people and for programs (U2 U5)."""
+
+import json
+import os
+import pty
+import subprocess
+
+from harness import ORBIT, PATIENCE_S, Case, main
+
+
+class Login(Case):
+    def login(self, *arguments, stdin=b"", code=0, **variables):
+        env = self.client_environment()
+        del env["ORBIT_TOKEN"]
+        env.update(variables)
+        return self.orbit("login", self.server.url, *arguments, stdin=stdin, code=code, env=env)
+
+    def written(self):
+        return json.loads((self.dir / "home/.config/orbit/config.json").read_text())["token"]
+
+    def test_what_is_handed_over_wins_over_the_environment(self):
+        self.new_server()
+        good, wrong = self.server.token, "orbit_wrong"
+        ran = self.login(stdin=f"{good}\n".encode(), ORBIT_TOKEN=wrong)
+        self.assertEqual(self.written(), good)
+        self.assertIn("unset ORBIT_TOKEN", ran.text)  # or the next command is refused
+        self.login("--token", good, stdin=wrong.encode(), ORBIT_TOKEN=wrong)
+        self.assertNotIn("ORBIT_TOKEN", self.login("--token", "-", stdin=good.encode()).text)
+
+        self.login(stdin=f"{wrong}\n".encode(), ORBIT_TOKEN=good, code=4)
+        self.login(stdin=b"", ORBIT_TOKEN=good)  # nothing is handed over: as scripts do it
+        ran = self.login("--token", "-", stdin=b"", ORBIT_TOKEN=good, code=2)
+        self.assertIn("standard input was empty", ran.text)
+        self.login(stdin=b"", code=2)
+
+    def test_at_a_terminal_the_environment_is_not_asked_for_again(self):
+        self.new_server()
+        primary, secondary = pty.openpty()
+        try:
+            done = subprocess.run([ORBIT, "login", self.server.url], stdin=secondary, capture_output=True,
+                                  env=self.client_environment(), timeout=PATIENCE_S)
+        finally:
+            os.close(primary)
+            os.close(secondary)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(self.written(), self.server.token)
+
+
+if __name__ == "__main__":
+    main()
