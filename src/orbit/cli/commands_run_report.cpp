@@ -6,6 +6,7 @@
 #include "orbit/cli/api.hpp"
 #include "orbit/cli/commands.hpp"
 #include "orbit/cli/context.hpp"
+#include "orbit/cli/event_follow.hpp"
 #include "orbit/cli/event_view.hpp"
 #include "orbit/cli/report_view.hpp"
 #include "orbit/cli/run_ref.hpp"
@@ -153,11 +154,13 @@ Result<int> run_spec(Context& context, const RunArgs& args) {
 }
 
 struct EventArgs : RunArgs {
+  bool follow = false;
   PageOptions page;
 };
 
 Result<int> run_events(Context& context, const EventArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  if (args.follow) return print_events(context, ref.target({"events"}), {});
   std::vector<wire::EventObject> events;
   std::map<std::string, std::int32_t> numbers;  // of the attempts
   if (!context.json()) {
@@ -227,7 +230,9 @@ void add_run_report_commands(Command& run) {
   auto events = std::make_shared<EventArgs>();
   Command& events_command = run.add("events", "What happened to a run, oldest first");
   take_run(events_command, *events);
-  events_command.option("--limit", "N", &events->page.limit, "how many at most; 100 unless given")
+  events_command
+      .flag("--follow", events->follow, "also what happens from now on, until Ctrl-C; with -o json one object a line")
+      .option("--limit", "N", &events->page.limit, "how many at most; 100 unless given")
       .option("--cursor", "CURSOR", &events->page.cursor, "go on after a page (next_cursor of -o json)")
       .run([events](Context& context) { return run_events(context, *events); });
 }
