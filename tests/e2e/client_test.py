@@ -1,5 +1,6 @@
 """The client's own ways: where its token comes from, what its commands print for people and for programs (U2 U5)."""
 
+import base64
 import json
 import os
 import pty
@@ -44,6 +45,44 @@ class Login(Case):
             os.close(secondary)
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(self.written(), self.server.token)
+
+
+class Json(Case):
+    def test_logs_as_objects_a_line(self):
+        """U2: streams are bytes; as JSON they are the API's own chunks."""
+        self.new_server()
+        run = self.submit(self.project("printf 'a\\000\\377b\\n'; printf '%0200000d' 7; echo err >&2\n"))
+        self.wait_final(run)
+        log = self.logs(run)
+        self.assertEqual(log[:5], b"a\0\xffb\n")
+
+        def joined(out, at=0):
+            for line in out.splitlines():
+                chunk = json.loads(line)
+                self.assertEqual([sorted(chunk), chunk["offset"]], [["bytes_base64", "offset"], at])
+                part = base64.b64decode(chunk["bytes_base64"], validate=True)
+                self.assertTrue(part)
+                yield part
+                at += len(part)
+
+        for more in ((), ("--follow",)):
+            ran = self.orbit("run", "logs", run["id"], "-o", "json", *more)
+            self.assertEqual(b"".join(joined(ran.out)), log)
+            self.assertEqual(b"".join(joined(ran.err)), b"err\n")
+            ran = self.orbit("run", "logs", run["id"], "-o", "json", "--stream", "stdout", "--offset", "3", *more)
+            self.assertEqual(b"".join(joined(ran.out, 3)), log[3:])
+            ran = self.orbit("run", "logs", run["id"], "-o", "json", "--stream", "stderr", *more)
+            self.assertEqual([b"".join(joined(ran.out)), ran.err], [b"err\n", b""])
+
+    def test_what_is_no_json_is_refused(self):
+        self.new_server()
+        run = self.wait_final(self.submit(self.project('echo made > "$ORBIT_ARTIFACTS/file"\n')))
+        get = ("run", "artifacts", "get", run["id"], "file", "--to", "-")
+        self.assertEqual(self.orbit(*get).out, b"made\n")
+        for arguments in (get, ("completion", "bash"), ("completion", "zsh"), ("completion", "fish")):
+            ran = self.orbit(*arguments, "-o", "json", code=2)
+            self.assertEqual(ran.out, b"")
+            self.assertRegex(ran.text, r"^orbit: --output: .*JSON\nhint: leave -o out")
 
 
 if __name__ == "__main__":
