@@ -177,8 +177,8 @@ Result<wire::SubmitRequest> prepare(Context& context, Api& api, const SubmitOpti
   from.source = plan.source ? *plan.source : project.source ? *project.source : current.string();
   from.revision = plan.revision;
   from.allow_dirty = plan.allow_dirty;
-  from.key_files = plan.key_files;
-  from.key_files.insert(from.key_files.end(), project.key_files.begin(), project.key_files.end());
+  from.demanded_key_files = plan.key_files;
+  from.key_files = project.key_files;
   const std::optional<std::string>& entry = plan.submission.entry ? plan.submission.entry : project.entry;
   if (entry) from.key_files.push_back(fs::path(*entry).lexically_normal().string());
   from.work = work.path();
