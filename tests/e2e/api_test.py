@@ -316,6 +316,57 @@ class Events(Case):
         wait_until(lambda: len([e for e in third.events if run["id"] in e[2]]) >= len(told), "the live events")
         self.assertEqual([int(e[0]) for e in third.events if run["id"] in e[2]], [t["seq"] for t in told])
 
+    def test_the_newest_are_the_end_of_the_list_oldest_first(self):
+        self.new_server()
+        folder = self.project("echo hi\n")
+        first = self.submit(folder, "--name", "first")
+        self.wait_final(first)
+        for i in range(14):  # so that the first one's events lie far back
+            self.wait_final(self.submit(folder, "--name", f"n{i}"))
+        of_first = f"/api/v1/runs/{first['id']}/events"
+        for path in ("/api/v1/events", of_first):
+            whole = self.call("GET", f"{path}?limit=1000").json["items"]
+            for count in (1, 2, 3, len(whole), 1000):
+                answer = self.call("GET", f"{path}?newest={count}").json
+                self.assertEqual(answer, {"items": whole[-count:], "next_cursor": None}, f"{path} {count}")
+            for query in ("newest=0", "newest=1001", "newest=x", "newest=5&after=1"):
+                answer = self.call("GET", f"{path}?{query}")
+                self.assertEqual([answer.status, answer.json["field"]], [400, "newest"], f"{path} {query}")
+
+        # The client shows the newest unless it is told where to begin.
+        whole = self.call("GET", "/api/v1/events?limit=1000").json["items"]
+        self.assertGreater(len(whole), 100)
+        seqs = [e["seq"] for e in whole]
+
+        def shown(*arguments):
+            lines = self.orbit("event", "ls", *arguments).out.decode().splitlines()
+            return [int(line.split()[0]) for line in lines[1:]]
+
+        self.assertEqual(shown(), seqs[-100:])
+        self.assertEqual(shown("--limit", "7"), seqs[-7:])
+        self.assertEqual(shown("--after", seqs[0], "--limit", "3"), seqs[1:4])
+        self.assertEqual(shown("--run", "first", "--limit", "2"), [e["seq"] for e in self.call("GET", of_first).json["items"]][-2:])
+        self.assertEqual([e["seq"] for e in self.orbit("event", "ls", "--limit", "7", "-o", "json").json["items"]], seqs[-7:])
+        self.assertIn("--limit", self.orbit("event", "ls", "--limit", "1001", code=2).text)
+        self.server.restart()  # which has published nothing yet
+        items = self.orbit("event", "ls", "-o", "json").json["items"]
+        self.assertEqual(len(items), 100)
+        self.assertEqual([e["seq"] for e in items if e["seq"] in seqs][-50:], seqs[-50:])
+
+    def test_the_events_of_a_run_followed(self):
+        self.new_server("--local-slots", "0")
+        run = self.submit(self.project("echo hi\n"))
+        follow = self.start_orbit("run", "events", run["name"], "--follow", "-o", "json")
+        lines = self.start_orbit("run", "events", run["name"], "--follow")
+        told = self.call("GET", f"/api/v1/runs/{run['id']}/events").json["items"]
+        wait_until(lambda: follow.out.count(b"\n") >= len(told), "the story so far")
+        self.orbit("run", "stop", run["name"])
+        wait_until(lambda: b'"terminated"' in follow.out and b"terminated" in lines.out, "what happened meanwhile")
+        told = self.call("GET", f"/api/v1/runs/{run['id']}/events").json["items"]
+        wait_until(lambda: follow.out.count(b"\n") >= len(told), "all of it")
+        self.assertEqual([json.loads(line) for line in follow.out.splitlines()], told)
+        self.assertIsNone(follow.process.poll(), "until Ctrl-C")
+
     def test_bad_resume_points(self):
         self.new_server()
         for value in ("x", "-1", "1e9", "99999999999999999999999"):

@@ -40,6 +40,20 @@ class Documentation(Case):
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, f"{page}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
+    def test_the_table_of_configuration_keys_is_the_servers(self):
+        server = self.new_server(probe=False)
+        table = (ROOT / "docs/admin.md").read_text(encoding="utf-8").split("## Configuration")[1].split("##")[0]
+        documented = re.findall(r"^\| `(\w+)` \|[^|]*\| `([^`]*)` \| [^|]+ \|$", table, re.M)
+        self.assertEqual(len(documented), len(re.findall(r"^\| `", table, re.M)), "every row has a key, a default and a meaning")
+        written = re.findall(r"^# (\w+): (.*)$", (server.data / "config.yaml").read_text(), re.M)
+        self.assertEqual(documented, written)
+        help_text = self.orbit("server", "--help").out.decode()
+        flags = re.findall(r"^  --([\w-]+)\b", help_text, re.M)
+        self.assertEqual([key.replace("_", "-") for key, _ in documented], [f for f in flags if f != "data"])
+        for key, default in documented:
+            flag = key.replace("_", "-")
+            self.assertRegex(re.sub(r"\s+", " ", help_text), rf"--{flag} (?:(?! --).)*\(default {re.escape(default)}\)")
+
     def test_links_between_pages_hold(self):
         for page in PAGES + ["docs/run-file.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/adr/README.md", "examples/digits/README.md"]:
             text = (ROOT / page).read_text(encoding="utf-8")

@@ -90,6 +90,18 @@ class Life(Case):
         self.assertIn("step-000099", ran.text)
         self.assertEqual(processes_below(server.attempt_dir(first)), [])
 
+    def test_the_line_of_the_example_works_on_a_fresh_server(self):
+        """U5: as the run file, its README and `orbit --help` show it."""
+        self.new_server(probe=False)
+        shutil.copytree(DIGITS, self.dir / "examples/digits", ignore=shutil.ignore_patterns("__pycache__"))
+        line = "orbit submit -f examples/digits/run.yaml --follow"
+        for page in ("run.yaml", "README.md"):
+            self.assertIn(line, (DIGITS / page).read_text())
+        ran = self.orbit(*line.split()[1:])
+        self.assertRegex(ran.out.decode().splitlines()[-1], r"^accuracy 0\.9")
+        self.orbit(*line.split()[1:], "--param", "epochs=1")  # the project is there by now
+        self.assertEqual([p["name"] for p in self.call("GET", "/api/v1/projects").json["items"]], ["digits"])
+
     def test_verify_names_the_artifact_of_which_one_byte_changed(self):
         server = self.new_server()
         run = self.submit(self.project('printf "0123456789" > "$ORBIT_ARTIFACTS/model.bin"\n'))

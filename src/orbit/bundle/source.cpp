@@ -112,7 +112,7 @@ class Reader {
     } else {
       ORBIT_TRY(read_folder());
     }
-    fingerprint_key_files();
+    ORBIT_TRY(fingerprint_key_files());
     return std::move(source_);
   }
 
@@ -167,17 +167,24 @@ class Reader {
       ORBIT_TRY_ASSIGN(std::string commit, object_of(name + "^{commit}"));
       if (!commit.empty()) return commit;
     }
-    return fail(ErrorCode::not_found,
-                fmt::format("the repository has no commit, tag or branch '{}'", *request_.revision), "revision");
+    return fail(
+        ErrorCode::not_found, fmt::format("the repository has no commit, tag or branch '{}'", *request_.revision),
+        "revision",
+        "git log --all and git tag show what is there; a commit made elsewhere must be fetched or pushed first");
   }
 
   Result<void> read_folder() {
     struct stat status{};
-    if (::stat(request_.source.c_str(), &status) != 0)
-      return fail_errno(errno, fmt::format("cannot open the folder '{}'", printable(request_.source)), "source");
+    constexpr const char* what_it_is = "a folder on this machine, or the URL of a git repository";
+    if (::stat(request_.source.c_str(), &status) != 0) {
+      Failure failure =
+          fail_errno(errno, fmt::format("cannot open the folder '{}'", printable(request_.source)), "source");
+      failure.value().hint = what_it_is;
+      return failure;
+    }
     if (!S_ISDIR(status.st_mode))
       return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a folder", printable(request_.source)),
-                  "source");
+                  "source", what_it_is);
     const std::unique_ptr<char, void (*)(void*)> real(::realpath(request_.source.c_str(), nullptr), std::free);
     if (!real) return fail_errno(errno, "cannot resolve the folder", "source");
     where_.directory = real.get();
@@ -348,8 +355,9 @@ class Reader {
     return {};
   }
 
-  void fingerprint_key_files() {
+  Result<void> fingerprint_key_files() {
     const std::string prefix = std::string(code_folder) + "/";
+    std::vector<bool> met(request_.demanded_key_files.size());
     for (const SourceFile& file : source_.files) {
       if (!starts_with(file.entry.path, prefix)) continue;
       const std::string path = file.entry.path.substr(prefix.size());
@@ -357,10 +365,22 @@ class Reader {
         while (starts_with(pattern, "./")) pattern.remove_prefix(2);
         return glob_matches(pattern, path);
       };
-      if (std::any_of(request_.key_files.begin(), request_.key_files.end(), matches) ||
-          std::find(std::begin(lock_files), std::end(lock_files), path) != std::end(lock_files))
-        source_.revision.key_files[path] = file.entry.sha256;
+      bool wanted = std::any_of(request_.key_files.begin(), request_.key_files.end(), matches) ||
+                    std::find(std::begin(lock_files), std::end(lock_files), path) != std::end(lock_files);
+      for (std::size_t i = 0; i < met.size(); ++i) {
+        if (!matches(request_.demanded_key_files[i].pattern)) continue;
+        met[i] = true;
+        wanted = true;
+      }
+      if (wanted) source_.revision.key_files[path] = file.entry.sha256;
     }
+    const auto unmet = std::find(met.begin(), met.end(), false);
+    if (unmet == met.end()) return {};
+    const KeyPattern& pattern = request_.demanded_key_files[static_cast<std::size_t>(unmet - met.begin())];
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' matches no file of the code", printable(pattern.pattern)), pattern.field,
+                "a file below the source, or a pattern such as conf/*.yaml or conf/**; of a repository only what git "
+                "tracks is there");
   }
 
   const SourceRequest& request_;

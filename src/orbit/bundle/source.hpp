@@ -11,13 +11,19 @@
 
 namespace orbit::bundle {
 
+struct KeyPattern {
+  std::string pattern;
+  std::string field;  // what to name when it matches no file
+};
+
 struct SourceRequest {
   std::string source;  // folder or repository URL (https, ssh, git@…, file)
   std::optional<std::string>
       revision;              // commit, tag or branch; absent: what is checked out (folder) or the default branch
   bool allow_dirty = false;  // freeze uncommitted changes, and the patch, instead of refusing
-  std::vector<std::string> key_files;  // paths or patterns to fingerprint, beside lock files
-  fs::path work;                       // where clones may be put
+  std::vector<std::string> key_files;  // paths or patterns to fingerprint, beside lock files, where there are any
+  std::vector<KeyPattern> demanded_key_files;  // each must match a file
+  fs::path work;                               // where clones may be put
 };
 
 struct Source {

@@ -4,6 +4,16 @@
 
 namespace orbit::cli {
 
+namespace {
+
+// The API's hints are for any client; where they name neither a command nor a near name, the client's command is
+// better.
+bool names_command(const std::string& hint) {
+  return hint.find("orbit ") != std::string::npos || hint.starts_with("did you mean");
+}
+
+}  // namespace
+
 std::string api_path(const std::vector<std::string>& segments) {
   std::string out = "/api/v1";
   for (const std::string& segment : segments) out += "/" + net::url_encode(segment);
@@ -55,6 +65,14 @@ Result<net::ClientResponse> Api::checked(Result<net::ClientResponse> response) c
   Error error = wire::error_of_response(response->status, response->body);
   if (error.code == ErrorCode::unauthenticated && !connection_.token)
     error.hint = "no token was sent: orbit login " + connection_.server + ", or set ORBIT_TOKEN";
+  if (error.code == ErrorCode::not_found && !names_command(error.hint)) {
+    if (error.field == "run" || error.field == "with")
+      error.hint = "orbit run ls lists runs by id and name";
+    else if (error.field == "experiment")
+      error.hint = "orbit experiment ls lists them, orbit experiment create makes one";
+    else if (error.field == "id")
+      error.hint = "orbit token ls lists them";
+  }
   return fail(std::move(error));
 }
 

@@ -94,7 +94,7 @@ Result<BuiltBundle> build_bundle(const BuildOptions& options, const std::vector<
   from.source = plan.source.value_or(current.string());
   from.revision = plan.revision;
   from.allow_dirty = plan.allow_dirty;
-  from.key_files = plan.key_files;
+  from.demanded_key_files = plan.key_files;
   from.work = work.path();
   ORBIT_TRY_ASSIGN(bundle::Source source, bundle::read_source(from, bundle::Limits{}));
   ORBIT_TRY_ASSIGN(shaped.job.data, fingerprint_data(submission, shaped.data_inputs));

@@ -41,20 +41,29 @@ Result<std::string> read_token(Context& context) {
   return line;
 }
 
+// What was handed over for this command wins over what the environment happens to hold.
+Result<std::string> find_token(Context& context) {
+  const std::optional<std::string>& flag = context.options.token;
+  if (flag && *flag != "-") return *flag;
+  const auto set = flag ? std::nullopt : context.environment("ORBIT_TOKEN");
+  if (set && ::isatty(STDIN_FILENO) == 1) return *set;
+  auto read = read_token(context);
+  if (!read && set) return *set;  // scripts have nothing, or /dev/null, for standard input
+  return read;
+}
+
 Result<int> login(Context& context, const std::string& url) {
   GlobalOptions& options = context.options;
   options.server = url;
-  if (options.token && *options.token == "-") options.token.reset();
-  if (!options.token) options.token = context.environment("ORBIT_TOKEN");
-  if (!options.token) {
-    ORBIT_TRY_ASSIGN(options.token, read_token(context));
-  }
+  ORBIT_TRY_ASSIGN(options.token, find_token(context));
   ORBIT_TRY_ASSIGN(const Connection connection, context.connection());
   ORBIT_TRY_ASSIGN(const auto api, Api::open(connection));
   ORBIT_TRY_ASSIGN(const std::string body, api->get(api_path({"whoami"})));
   ORBIT_TRY_ASSIGN(const auto who, Api::decode<wire::WhoAmI>(body));
   ORBIT_TRY_ASSIGN(const auto path, config_path(context.environment));
   ORBIT_TRY(save_config(path, ConfigFile{connection.server, connection.token}));
+  if (const auto set = context.environment("ORBIT_TOKEN"); set && set != connection.token)
+    context.note("ORBIT_TOKEN is set to another token, and commands take that one: unset ORBIT_TOKEN");
   if (context.json())
     context.print_json(body);
   else
@@ -67,7 +76,8 @@ Result<int> login(Context& context, const std::string& url) {
 
 void add_account_commands(Command& root) {
   auto url = std::make_shared<std::string>();
-  root.add("login", "Remember a server and a token in ~/.config/orbit/config.json")
+  root.add("login",
+           "Remember a server and a token in ~/.config/orbit/config.json: --token, what is piped in, or ORBIT_TOKEN")
       .positional("url", url.get(), "the server: http://host:7070")
       .examples(
           "orbit login http://127.0.0.1:7070 < data/keys/admin.token\n"

@@ -43,8 +43,8 @@ Result<int> bundle_build(Context& context, const BuildArgs& args) {
   else
     context.out << fmt::format("{}\n", built.digest.hex());
   if (!context.json())
-    context.note(
-        fmt::format("{} files, {} in {}", built.files, human_bytes(built.size_bytes), built.directory.string()));
+    context.note(fmt::format("{}, {} in {}", counted(built.files, "file"), human_bytes(built.size_bytes),
+                             built.directory.string()));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "orbit/cli/api.hpp"
 #include "orbit/cli/commands.hpp"
 #include "orbit/cli/context.hpp"
+#include "orbit/cli/frozen_view.hpp"
 #include "orbit/cli/views.hpp"
 #include "orbit/platform/files.hpp"
 #include "orbit/spec/template.hpp"
@@ -18,21 +19,8 @@ void show_template(Context& context, const Template& value) {
   fields.add("description", value.description);
   fields.add("backend", backend_key(value.placement, value.launch));
   fields.add("digest", digest_of(value).hex());
-  const TemplateValues& defaults = value.defaults;
-  fields.add("image", defaults.image.value_or(""));
-  fields.add("target", defaults.target.value_or(""));
-  fields.add("gpus", std::to_string(defaults.resources.gpus));
-  if (defaults.resources.gpu_memory_bytes)
-    fields.add("memory per gpu", human_bytes(*defaults.resources.gpu_memory_bytes));
-  if (defaults.resources.cpus) fields.add("cpus", std::to_string(*defaults.resources.cpus));
-  if (defaults.resources.memory_bytes) fields.add("memory", human_bytes(*defaults.resources.memory_bytes));
-  if (defaults.resources.disk_bytes) fields.add("disk", human_bytes(*defaults.resources.disk_bytes));
-  if (defaults.resources.time_limit_s) fields.add("time limit", human_duration(*defaults.resources.time_limit_s));
-  for (const auto& [key, text] : defaults.runtime_env) fields.add("env " + escape(key), text);
-  if (defaults.environment) fields.add("environment", describe_environment(*defaults.environment));
-  fields.add("stop grace", human_duration(defaults.stop_grace_s));
-  fields.add("metrics file", defaults.metrics_file);
-  fields.add("checkpoints", defaults.checkpoints.directory + "/*/" + defaults.checkpoints.completion_file);
+  add_values(fields, value.defaults);
+  if (value.defaults.environment) fields.add("environment", describe_environment(*value.defaults.environment));
   fields.add("may be changed", join(value.allow_overrides, ", "));
   context.out << fields.text(context.terminal.colour_out);
 }

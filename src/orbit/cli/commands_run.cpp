@@ -51,7 +51,13 @@ Result<int> run_show(Context& context, const RunArgs& args, bool attempts_only) 
     return 0;
   }
   return show_one<wire::RunObject>(context, api->get(ref.target()), [&](const wire::RunObject& run) {
-    context.out << (attempts_only ? attempt_table(run.attempts, context.terminal) : run_details(run, context.terminal));
+    if (attempts_only) {
+      context.out << attempt_table(run.attempts, context.terminal);
+      return;
+    }
+    const auto spec = api->get_as<wire::RunSpecObject>(RunRef{run.id, std::nullopt}.target({"spec"}));
+    context.out << run_details(run, spec ? &*spec : nullptr, context.terminal);
+    if (!spec) context.err << error_text(spec.error(), context.terminal.colour_err);
   });
 }
 

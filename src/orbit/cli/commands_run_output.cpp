@@ -15,6 +15,7 @@
 #include "orbit/cli/logs.hpp"
 #include "orbit/cli/run_ref.hpp"
 #include "orbit/cli/views.hpp"
+#include "orbit/wire/base64.hpp"
 
 namespace orbit::cli {
 namespace {
@@ -28,7 +29,6 @@ struct LogArgs : RunArgs {
 Result<int> run_logs(Context& context, const LogArgs& args) {
   if ((args.offset ? 1 : 0) + (args.tail_bytes ? 1 : 0) + (args.lines ? 1 : 0) > 1)
     return fail(ErrorCode::invalid_argument, "only one of --offset, --tail-bytes and --lines", "--offset");
-  if (context.json()) return fail(ErrorCode::invalid_argument, "logs are bytes, not JSON", "--output", "leave -o out");
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
   ORBIT_TRY_ASSIGN(std::string attempt, attempt_segment(args.attempt));
   ORBIT_TRY_ASSIGN(const auto api, context.api());
@@ -63,9 +63,14 @@ Result<int> run_logs(Context& context, const LogArgs& args) {
 
   std::mutex writing;
   const auto read = [&](Part& part) {
+    std::int64_t at = part.offset;
     const LogSink sink{[&](std::string_view bytes) {
                          const std::lock_guard lock(writing);
-                         part.to.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+                         if (context.json())
+                           part.to << json::encode(wire::LogChunk{at, wire::base64_encode(bytes)}) << '\n';
+                         else
+                           part.to.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+                         at += static_cast<std::int64_t>(bytes.size());
                          if (args.follow) part.to.flush();
                          return part.to.good();
                        },
@@ -128,6 +133,9 @@ Result<int> artifacts_ls(Context& context, const ArtifactArgs& args) {
 Result<int> artifacts_get(Context& context, const ArtifactArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
   ORBIT_TRY_ASSIGN(std::string attempt, attempt_segment(args.attempt));
+  if (args.to && *args.to == "-" && context.json())
+    return fail(ErrorCode::invalid_argument, "the file itself goes to standard output, not JSON", "--output",
+                "leave -o out, or name a folder with --to");
   ORBIT_TRY_ASSIGN(const auto api, context.api());
   if (args.to && *args.to == "-" && args.paths.size() != 1)
     return fail(ErrorCode::invalid_argument, "only one file can be written to standard output", "--to");
@@ -141,7 +149,8 @@ Result<int> artifacts_get(Context& context, const ArtifactArgs& args) {
 
 void add_run_output_commands(Command& run) {
   auto logs = std::make_shared<LogArgs>();
-  Command& logs_command = run.add("logs", "Write what a run printed, byte by byte");
+  Command& logs_command = run.add(
+      "logs", "Write what a run printed, byte by byte; with -o json as objects {offset, bytes_base64}, one a line");
   take_run(logs_command, *logs);
   take_attempt(logs_command, *logs);
   logs_command

@@ -6,7 +6,9 @@
 #include "orbit/cli/api.hpp"
 #include "orbit/cli/commands.hpp"
 #include "orbit/cli/context.hpp"
+#include "orbit/cli/event_follow.hpp"
 #include "orbit/cli/event_view.hpp"
+#include "orbit/cli/frozen_view.hpp"
 #include "orbit/cli/report_view.hpp"
 #include "orbit/cli/run_ref.hpp"
 #include "orbit/cli/views.hpp"
@@ -66,8 +68,8 @@ Result<int> run_verify(Context& context, const RunArgs& args) {
     context.print_json(body);
     return report.ok ? 0 : 1;
   }
-  const std::string looked_at = fmt::format("{} bundle files, {} artifacts, {}", report.bundle_files, report.artifacts,
-                                            human_bytes(report.bytes));
+  const std::string looked_at = fmt::format("{}, {}, {}", counted(report.bundle_files, "bundle file"),
+                                            counted(report.artifacts, "artifact"), human_bytes(report.bytes));
   const bool colour = context.terminal.colour_out;
   context.out << (report.ok ? paint("ok", Colour::green, colour) : paint("does not hold", Colour::red, colour)) << ": "
               << looked_at << "\n";
@@ -129,18 +131,15 @@ Result<int> run_checkpoints(Context& context, const MetricsArgs& args) {
 Result<int> run_spec(Context& context, const RunArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
   ORBIT_TRY_ASSIGN(const auto api, context.api());
-  return show_one<wire::RunSpecObject>(context, api->get(ref.target({"spec"})), [&](const wire::RunSpecObject& spec) {
+  const auto body = api->get(ref.target({"spec"}));
+  CodeRevision code;
+  if (body && !context.json()) {
+    ORBIT_TRY_ASSIGN(const auto run, api->get_as<wire::RunObject>(ref.target()));
+    code = run.code;
+  }
+  return show_one<wire::RunSpecObject>(context, body, [&](const wire::RunSpecObject& spec) {
     Fields fields;
-    fields.add("bundle", spec.bundle_digest.hex());
-    fields.add("template",
-               fmt::format("{} ({})", spec.submission.template_id, spec.template_digest.hex().substr(0, 12)));
-    fields.add("backend", backend_key(spec.request.placement, spec.request.launch));
-    fields.add("task", spec.job.task);
-    fields.add("environment", describe_environment(spec.job.environment));
-    fields.add("gpus", std::to_string(spec.request.values.resources.gpus));
-    for (const auto& [key, value] : spec.job.params) fields.add("param " + escape(key), value);
-    for (const auto& [key, value] : spec.job.inputs) fields.add("input " + escape(key), value);
-    fields.add("outputs", join(spec.job.outputs, ", "));
+    add_frozen(fields, spec, code);
     context.out << fields.text(context.terminal.colour_out) << "\n";
     Table files({{"FILE", false, true}, {"MODE"}, {"SIZE", true}, {"SHA-256"}});
     for (const FileEntry& file : spec.bundle.files)
@@ -153,11 +152,13 @@ Result<int> run_spec(Context& context, const RunArgs& args) {
 }
 
 struct EventArgs : RunArgs {
+  bool follow = false;
   PageOptions page;
 };
 
 Result<int> run_events(Context& context, const EventArgs& args) {
   ORBIT_TRY_ASSIGN(const RunRef ref, parse_run_ref(args.run, args.project));
+  if (args.follow) return print_events(context, ref.target({"events"}), {});
   std::vector<wire::EventObject> events;
   std::map<std::string, std::int32_t> numbers;  // of the attempts
   if (!context.json()) {
@@ -227,7 +228,9 @@ void add_run_report_commands(Command& run) {
   auto events = std::make_shared<EventArgs>();
   Command& events_command = run.add("events", "What happened to a run, oldest first");
   take_run(events_command, *events);
-  events_command.option("--limit", "N", &events->page.limit, "how many at most; 100 unless given")
+  events_command
+      .flag("--follow", events->follow, "also what happens from now on, until Ctrl-C; with -o json one object a line")
+      .option("--limit", "N", &events->page.limit, "how many at most; 100 unless given")
       .option("--cursor", "CURSOR", &events->page.cursor, "go on after a page (next_cursor of -o json)")
       .run([events](Context& context) { return run_events(context, *events); });
 }

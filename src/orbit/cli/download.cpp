@@ -173,7 +173,7 @@ Result<int> download_artifacts(Context& context, Api& api, const RunRef& run, co
   if (context.json())
     context.print_json(json::dump(json::Object{{"files", files}, {"size_bytes", bytes}, {"directory", to}}));
   else
-    context.out << fmt::format("{} files, {} in {}\n", files, human_bytes(bytes), escape(to));
+    context.out << fmt::format("{}, {} in {}\n", counted(files, "file"), human_bytes(bytes), escape(to));
   return 0;
 }
 

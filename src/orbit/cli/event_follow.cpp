@@ -1,5 +1,10 @@
 #include "orbit/cli/event_follow.hpp"
 
+#include <ostream>
+
+#include "orbit/cli/event_view.hpp"
+#include "orbit/cli/follow.hpp"
+
 namespace orbit::cli {
 
 Result<void> follow_events(const Connection& connection, const std::string& target, std::optional<std::string> last_id,
@@ -38,6 +43,29 @@ Result<void> follow_events(const Connection& connection, const std::string& targ
     pause_for(wait_ms, stop);
   }
   return {};
+}
+
+Result<int> print_events(Context& context, const std::string& target, std::optional<std::string> last_id) {
+  ORBIT_TRY_ASSIGN(const Connection connection, context.connection());
+  const DetachOnInterrupt guard("\n");
+  std::optional<Error> error;
+  const EventSink sink{[&](const net::SseEvent& event) {
+                         if (context.json()) {
+                           context.out << event.data << "\n" << std::flush;
+                           return context.out.good();
+                         }
+                         auto object = json::decode<wire::EventObject>(event.data, json::From::ours);
+                         if (!object) {
+                           error = std::move(object).error();
+                           return false;
+                         }
+                         context.out << event_line(*object, context.terminal) << std::flush;
+                         return context.out.good();
+                       },
+                       [&](const std::string& notice) { context.note(notice); }};
+  ORBIT_TRY(follow_events(connection, target, std::move(last_id), sink));
+  if (error) return fail(std::move(*error));
+  return 0;
 }
 
 }  // namespace orbit::cli

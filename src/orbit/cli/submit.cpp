@@ -6,6 +6,7 @@
 #include "orbit/base/text.hpp"
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/cli/follow.hpp"
+#include "orbit/cli/frozen_view.hpp"
 #include "orbit/cli/progress.hpp"
 #include "orbit/cli/run_ref.hpp"
 #include "orbit/cli/views.hpp"
@@ -27,10 +28,12 @@ Result<Project> find_project(Api& api, const SubmitOptions& options, const Submi
   const std::string& name = plan.submission.project;
   auto project = api.get_as<Project>(api_path({"projects", name}));
   if (project || project.error().code != ErrorCode::not_found) return project;
-  if (!options.create_project || !options.file)
-    return fail(ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
-                fmt::format("make it with: orbit project create {}{}", name,
-                            options.file ? ", or submit with --create-project" : ""));
+  if (!plan.create_project)
+    return fail(
+        ErrorCode::not_found, fmt::format("there is no project '{}'", name), "project",
+        fmt::format(
+            "make it with: orbit project create {}{}", name,
+            options.file ? ", submit with --create-project, or write create_project: true in the run file" : ""));
   wire::ProjectRequest wanted;
   wanted.source = plan.source;
   create = std::move(wanted);  // by the server, together with the run
@@ -42,33 +45,9 @@ Result<Project> find_project(Api& api, const SubmitOptions& options, const Submi
 
 void print_preview(Context& context, const wire::SubmitPreview& preview, const wire::SubmitRequest& request) {
   Fields fields;
-  const Submission& submission = preview.spec.submission;
-  fields.add("project", submission.project);
-  fields.add("task", submission.task);
-  fields.add("template", submission.template_id);
-  fields.add("template digest", preview.spec.template_digest.hex());
-  fields.add("bundle digest", preview.spec.bundle_digest.hex());
-  fields.add("code", describe_code(request.code));
-  fields.add("environment", describe_environment(preview.environment));
-  fields.add("backend", preview.backend);
+  add_frozen(fields, preview.spec, request.code);
   fields.add("placement", preview.placement);
-  std::int64_t bytes = 0;
-  for (const FileEntry& file : preview.spec.bundle.files) bytes += file.size_bytes;
-  fields.add("frozen files", fmt::format("{}, {}", preview.spec.bundle.files.size(), human_bytes(bytes)));
   context.out << fields.text(context.terminal.colour_out);
-  Table params({{"PARAM"}, {"VALUE", false, true}});
-  for (const auto& [key, value] : preview.spec.job.params) params.add({{key}, {value}});
-  if (!params.empty()) {
-    context.out << '\n';
-    params.print(context.out, context.terminal);
-  }
-  Table data({{"DATA"}, {"PATH", false, true}, {"FILES", true}, {"SIZE", true}});
-  for (const DataFingerprint& item : preview.data)
-    data.add({{item.input}, {item.path}, {std::to_string(item.files)}, {human_bytes(item.size_bytes)}});
-  if (!data.empty()) {
-    context.out << '\n';
-    data.print(context.out, context.terminal);
-  }
   context.out << "\nnothing was submitted (--dry-run)\n";
 }
 
@@ -198,8 +177,8 @@ Result<wire::SubmitRequest> prepare(Context& context, Api& api, const SubmitOpti
   from.source = plan.source ? *plan.source : project.source ? *project.source : current.string();
   from.revision = plan.revision;
   from.allow_dirty = plan.allow_dirty;
-  from.key_files = plan.key_files;
-  from.key_files.insert(from.key_files.end(), project.key_files.begin(), project.key_files.end());
+  from.demanded_key_files = plan.key_files;
+  from.key_files = project.key_files;
   const std::optional<std::string>& entry = plan.submission.entry ? plan.submission.entry : project.entry;
   if (entry) from.key_files.push_back(fs::path(*entry).lexically_normal().string());
   from.work = work.path();

@@ -93,7 +93,9 @@ Result<SubmitPlan> plan_submission(const SubmitOptions& options, const std::vect
     plan.source = absolute_source(file.source, path.parent_path());
     plan.revision = std::move(file.revision);
     plan.allow_dirty = file.allow_dirty;
-    plan.key_files = std::move(file.key_files);
+    plan.create_project = file.create_project || options.create_project;
+    for (std::size_t i = 0; i < file.key_files.size(); ++i)
+      plan.key_files.push_back({file.key_files[i], fmt::format("code.key_files[{}]", i)});
   }
   take(submission.project, options.project);
   take(submission.task, options.task);
@@ -135,7 +137,7 @@ Result<SubmitPlan> plan_submission(const SubmitOptions& options, const std::vect
   if (options.source) plan.source = absolute_source(*options.source, current);
   take(plan.revision, options.revision);
   plan.allow_dirty = plan.allow_dirty || options.allow_dirty;
-  plan.key_files.insert(plan.key_files.end(), options.key_files.begin(), options.key_files.end());
+  for (const std::string& pattern : options.key_files) plan.key_files.push_back({pattern, "--key-file"});
   return plan;
 }
 

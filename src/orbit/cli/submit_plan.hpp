@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orbit/base/result.hpp"
+#include "orbit/bundle/source.hpp"
 #include "orbit/domain/records.hpp"
 
 namespace orbit::cli {
@@ -45,7 +46,8 @@ struct SubmitPlan {
   std::optional<std::string> source;  // folder (absolute) or repository URL; absent: the project's
   std::optional<std::string> revision;
   bool allow_dirty = false;
-  std::vector<std::string> key_files;
+  bool create_project = false;  // if there is none of its name
+  std::vector<bundle::KeyPattern> key_files;
 };
 
 // `command`: what followed "--". `current`: the current directory, which relative paths of flags start from.

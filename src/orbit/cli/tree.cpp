@@ -31,6 +31,8 @@ void add_completion(Command& root) {
     group.add(shell, std::string("Completion for ") + shell)
         .examples(example)
         .run([&root, script](Context& context) -> Result<int> {
+          if (context.json())
+            return fail(ErrorCode::invalid_argument, "a script for a shell is not JSON", "--output", "leave -o out");
           GlobalOptions unused;
           context.out << script(root, global_arguments(unused));
           return 0;

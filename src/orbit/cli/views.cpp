@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "orbit/base/text.hpp"
+#include "orbit/cli/frozen_view.hpp"
 
 namespace orbit::cli {
 
@@ -71,6 +72,18 @@ std::string run_table(const std::vector<wire::RunObject>& runs, WallTime now, co
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
 
+namespace {
+
+// Of the workload: to the millisecond while that is all there is.
+std::string took(const wire::AttemptObject& attempt) {
+  if (!attempt.duration_s) return {};
+  if (*attempt.duration_s == 0 && attempt.started_at && attempt.ended_at)
+    return fmt::format("{}ms", attempt.ended_at->ms - attempt.started_at->ms);
+  return human_duration(*attempt.duration_s);
+}
+
+}  // namespace
+
 std::string attempt_table(const std::vector<wire::AttemptObject>& attempts, const Terminal& terminal) {
   Table table({{"#", true},
                {"STATE"},
@@ -92,7 +105,7 @@ std::string attempt_table(const std::vector<wire::AttemptObject>& attempts, cons
                state,
                {attempt.reason ? std::string(json::name_of(*attempt.reason)) : std::string()},
                {exit},
-               {attempt.duration_s ? human_duration(*attempt.duration_s) : std::string()},
+               {took(attempt)},
                {std::to_string(attempt.artifact_count)},
                {attempt.node ? *attempt.node : attempt.placement},
                {attempt.resume ? attempt.resume->checkpoint : std::string()}});
@@ -100,7 +113,7 @@ std::string attempt_table(const std::vector<wire::AttemptObject>& attempts, cons
   return table.text(terminal.out ? static_cast<std::size_t>(terminal.width) : 0, terminal.colour_out);
 }
 
-std::string run_details(const wire::RunObject& run, const Terminal& terminal) {
+std::string run_details(const wire::RunObject& run, const wire::RunSpecObject* spec, const Terminal& terminal) {
   Fields fields;
   fields.add("run", run.name, Colour::bold);
   fields.add("id", run.id);
@@ -115,10 +128,8 @@ std::string run_details(const wire::RunObject& run, const Terminal& terminal) {
   fields.add("code", describe_code(run.code));
   fields.add("environment", describe_environment(run.environment));
   fields.add("bundle", run.bundle_digest.hex());
-  for (const DataFingerprint& data : run.data)
-    fields.add("data " + escape(data.input),
-               fmt::format("{} ({} files, {}, {})", data.path, data.files, human_bytes(data.size_bytes),
-                           data.sha256.hex().substr(0, 12)));
+  if (spec != nullptr) add_inputs(fields, *spec);
+  add_data(fields, run.data);
   std::vector<std::string> params;
   for (const auto& [key, text] : run.params_text) params.push_back(key + "=" + text);
   fields.add("params", join(params, " "));
@@ -130,7 +141,7 @@ std::string run_details(const wire::RunObject& run, const Terminal& terminal) {
     fields.add("detail", last.detail);
     if (last.artifact_count > 0)
       fields.add("artifacts",
-                 fmt::format("{} files, {}{}", last.artifact_count, human_bytes(last.artifact_bytes),
+                 fmt::format("{}, {}{}", counted(last.artifact_count, "file"), human_bytes(last.artifact_bytes),
                              last.artifacts_digest ? ", " + last.artifacts_digest->hex().substr(0, 12) : ""));
   }
   return fields.text(terminal.colour_out) + "\n" + attempt_table(run.attempts, terminal);

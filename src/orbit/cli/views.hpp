@@ -24,7 +24,8 @@ std::string describe_code(const CodeRevision& code);
 Cell state_cell(AttemptState state);
 
 std::string run_table(const std::vector<wire::RunObject>& runs, WallTime now, const Terminal& terminal);
-std::string run_details(const wire::RunObject& run, const Terminal& terminal);
+// `spec` null: it cannot be had.
+std::string run_details(const wire::RunObject& run, const wire::RunSpecObject* spec, const Terminal& terminal);
 std::string attempt_table(const std::vector<wire::AttemptObject>& attempts, const Terminal& terminal);
 
 struct PageOptions {

@@ -1,4 +1,6 @@
 // The feed of what happened: as a list, or live.
+#include <algorithm>
+#include <deque>
 #include <limits>
 
 #include "orbit/server/routes_common.hpp"
@@ -25,6 +27,30 @@ Result<std::optional<std::int64_t>> position(const RouteContext& context) {
   return std::optional<std::int64_t>();
 }
 
+constexpr std::int32_t most_newest = 1000;
+
+// The last `count` of them, oldest first. The store counts from the front only: looks back from the end, further and
+// further, as the events of one run lie scattered among those of all.
+Result<std::deque<Event>> newest_events(StoreReader& reader, const EventHub& hub, const RunId& run, std::size_t count) {
+  constexpr std::int32_t batch = 1000;
+  ORBIT_TRY_ASSIGN(const std::int64_t newest, newest_seq(reader, hub));
+  for (auto span = static_cast<std::int64_t>(count);; span *= 2) {
+    const std::int64_t start = std::max<std::int64_t>(0, newest - span);
+    std::deque<Event> found;
+    std::int64_t after = start;
+    for (bool more = true; more;) {
+      ORBIT_TRY_ASSIGN(auto events, reader.events(after, batch, run));
+      more = events.size() == static_cast<std::size_t>(batch);
+      for (Event& event : events) {
+        after = event.seq;
+        found.push_back(std::move(event));
+        if (found.size() > count) found.pop_front();
+      }
+    }
+    if (found.size() == count || start == 0) return found;
+  }
+}
+
 Result<net::Response> list_or_follow(RouteContext& context, StoreReader& reader, const RunId& run) {
   ORBIT_TRY_ASSIGN(const auto after, position(context));
   ORBIT_TRY_ASSIGN(const std::int32_t limit, page_limit(context));
@@ -43,8 +69,17 @@ Result<net::Response> list_or_follow(RouteContext& context, StoreReader& reader,
         context.caller.token);
     return response;
   }
-  ORBIT_TRY_ASSIGN(auto events, reader.events(after.value_or(0), limit + 1, run));
   wire::List<wire::EventObject> list;
+  if (context.request.query_value("newest")) {
+    if (after)
+      return fail(ErrorCode::invalid_argument, "goes without a position", "newest", "leave after and cursor out");
+    ORBIT_TRY_ASSIGN(const std::int64_t count, query_integer(context, "newest", 0, 1, most_newest));
+    ORBIT_TRY_ASSIGN(const auto newest,
+                     newest_events(reader, context.api.events, run, static_cast<std::size_t>(count)));
+    for (const Event& event : newest) list.items.push_back(wire::event_object(event));
+    return json_response(list);
+  }
+  ORBIT_TRY_ASSIGN(auto events, reader.events(after.value_or(0), limit + 1, run));
   if (events.size() > static_cast<std::size_t>(limit)) {
     events.resize(static_cast<std::size_t>(limit));
     list.next_cursor = cursor_after(std::to_string(events.back().seq));
@@ -77,6 +112,7 @@ void add_event_routes(RouteTable& table) {
   table.add(Method::get, "/api/v1/events", viewer, "listEvents", "What happened, oldest first", all_events)
       .describe(std::string(about) + " Without a position the stream begins now, the list at the beginning.")
       .param("after", "Only events with a greater seq", QueryKind::integer)
+      .param("newest", "The list: only the last so many, oldest first, at most 1000", QueryKind::integer)
       .paged()
       .header("Last-Event-ID")
       .returns<wire::List<wire::EventObject>>()
@@ -87,6 +123,7 @@ void add_event_routes(RouteTable& table) {
       .describe(about)
       .run_in_path()
       .param("after", "Only events with a greater seq", QueryKind::integer)
+      .param("newest", "The list: only the last so many, oldest first, at most 1000", QueryKind::integer)
       .paged()
       .header("Last-Event-ID")
       .returns<wire::List<wire::EventObject>>()

@@ -17,7 +17,7 @@ struct CodeText {
 BOOST_DESCRIBE_STRUCT(CodeText, (), (source, entry, revision, allow_dirty, key_files))
 
 struct RunFileText {
-  std::optional<std::string> project, task, name, experiment;
+  std::optional<std::string> project, create_project, task, name, experiment;
   std::vector<std::string> tags;
   std::optional<std::string> template_;  // see spelled()
   std::optional<CodeText> code;
@@ -30,8 +30,8 @@ struct RunFileText {
   std::optional<std::string> resume_argument;
 };
 BOOST_DESCRIBE_STRUCT(RunFileText, (),
-                      (project, task, name, experiment, tags, template_, code, params, inputs, resources, overrides,
-                       environment, command, resume_argument))
+                      (project, create_project, task, name, experiment, tags, template_, code, params, inputs,
+                       resources, overrides, environment, command, resume_argument))
 
 // `template` is a word of C++: the struct's member is called template_. Both ways, so that an error says what the file
 // says.
@@ -70,6 +70,13 @@ Result<void> flatten(const json::Value& value, const std::string& key, std::map<
   return {};
 }
 
+Result<bool> read_bool(const std::string& text, const std::string& field) {
+  if (text != "true" && text != "false")
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not true or false", to_valid_utf8(text.substr(0, 60))), field);
+  return text == "true";
+}
+
 Result<void> read_code(const CodeText& code, RunFile& out) {
   if (code.source) {
     ORBIT_TRY(check_words(*code.source, "code.source", 4096));
@@ -79,11 +86,7 @@ Result<void> read_code(const CodeText& code, RunFile& out) {
   out.revision = code.revision;
   if (code.revision) ORBIT_TRY(check_words(*code.revision, "code.revision", 256));
   if (code.allow_dirty) {
-    if (*code.allow_dirty != "true" && *code.allow_dirty != "false")
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("'{}' is not true or false", to_valid_utf8(code.allow_dirty->substr(0, 60))),
-                  "code.allow_dirty");
-    out.allow_dirty = *code.allow_dirty == "true";
+    ORBIT_TRY_ASSIGN(out.allow_dirty, read_bool(*code.allow_dirty, "code.allow_dirty"));
   }
   out.key_files = code.key_files;
   for (std::size_t i = 0; i < out.key_files.size(); ++i) {
@@ -98,6 +101,9 @@ Result<RunFile> read_run_file(const YamlDocument& document) {
   RunFile out;
   Submission& submission = out.submission;
   if (text.project) ORBIT_TRY(check_name(*text.project, "project"));
+  if (text.create_project) {
+    ORBIT_TRY_ASSIGN(out.create_project, read_bool(*text.create_project, "create_project"));
+  }
   if (text.task) ORBIT_TRY(check_name(*text.task, "task"));
   if (text.name) ORBIT_TRY(check_name(*text.name, "name"));
   if (text.experiment) ORBIT_TRY(check_name(*text.experiment, "experiment"));

@@ -16,6 +16,7 @@ struct RunFile {
   std::string source = ".";  // relative to the file's folder
   std::optional<std::string> revision;
   bool allow_dirty = false;
+  bool create_project = false;
   std::vector<std::string> key_files;
 };
 Result<RunFile> parse_run_file(std::string_view text, const std::string& file_name);

@@ -201,6 +201,7 @@ struct SubmitServer {
   std::vector<std::string> tokens;
   int run_calls = 0;
   int put_calls = 0;
+  std::optional<wire::ProjectRequest> created;  // what the last request wants made
   bool project_exists = true;
   AttemptState state = AttemptState::succeeded;
   std::string output = "hello\n";
@@ -240,6 +241,7 @@ struct SubmitServer {
       const auto asked = json::decode<wire::SubmitRequest>(request.body, json::From::user);
       EXPECT_TRUE(asked) << asked.error().text();
       run_ids.insert(*asked->id);
+      created = asked->create_project;
       if (++run_calls == 1) return cut_off();
       return json_answer(json::encode(a_run(*asked->id, AttemptState::submitted)), 201);
     };
@@ -310,7 +312,23 @@ TEST_F(SubmitTest, AMissingProjectIsAnErrorWithTheCommandThatMakesIt) {
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().code, ErrorCode::not_found);
   EXPECT_THAT(code.error().hint, HasSubstr("orbit project create digits"));
+  EXPECT_THAT(code.error().hint, HasSubstr("create_project: true"));
   EXPECT_TRUE(fake.blobs.empty());
+}
+
+TEST_F(SubmitTest, FlagAndRunFileMakeTheProjectTogetherWithTheRun) {
+  fake.project_exists = false;
+  for (const bool in_file : {false, true}) {
+    folder.write("run.yaml", std::string(in_file ? "create_project: true\n" : "") + run_file);
+    options.create_project = !in_file;
+    const TestServer server(fake.routes());
+    TestContext test(server.url());
+    fake.created.reset();
+    const auto code = run_submit(test.context, options);
+    ASSERT_TRUE(code) << code.error().text();
+    ASSERT_TRUE(fake.created) << in_file;
+    EXPECT_EQ(fake.created->source, (folder.path / "code").string());
+  }
 }
 
 TEST_F(SubmitTest, U2FollowExitsByTheRunsEnd) {

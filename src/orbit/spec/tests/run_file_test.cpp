@@ -11,6 +11,7 @@ namespace orbit::spec {
 namespace {
 
 constexpr const char* whole = R"(project: digits
+create_project: true
 task: training
 name: first-try
 experiment: learning-rate
@@ -56,6 +57,7 @@ TEST(RunFile, Whole) {
   EXPECT_EQ(file->source, "../repo");
   EXPECT_EQ(file->revision, "v1.0");
   EXPECT_TRUE(file->allow_dirty);
+  EXPECT_TRUE(file->create_project);
   EXPECT_EQ(file->key_files, (std::vector<std::string>{"requirements.txt", "conf/*.yaml"}));
   const Submission& submission = file->submission;
   EXPECT_EQ(submission.project, "digits");
@@ -86,6 +88,7 @@ TEST(RunFile, LittleIsEnough) {
   EXPECT_EQ(file->source, ".");
   EXPECT_FALSE(file->submission.environment);  // the project's is used
   EXPECT_TRUE(file->submission.task.empty());
+  EXPECT_FALSE(file->create_project);
 }
 
 TEST(RunFile, ErrorsNameFileLineAndKey) {
@@ -99,6 +102,7 @@ TEST(RunFile, ErrorsNameFileLineAndKey) {
       {"template_: x", "run.yaml:1: template_: unknown key (did you mean 'template'?)"},
       {"project: Not A Name", "run.yaml:1: project: 'Not A Name' is not a name"},
       {"project: p\ncode:\n  entri: x", "run.yaml:3: code.entri: unknown key (did you mean 'entry'?)"},
+      {"project: p\ncreate_project: yes", "run.yaml:2: create_project: 'yes' is not true or false"},
       {"project: p\ncode:\n  allow_dirty: maybe", "run.yaml:3: code.allow_dirty: 'maybe' is not true or false"},
       {"project: p\ncode:\n  key_files: [../x]", "run.yaml:3: code.key_files[0]: '../x' climbs"},
       {"project: p\nresources:\n  gpu: 1", "run.yaml:3: resources.gpu: unknown key (did you mean 'gpus'?)"},
