@@ -33,6 +33,7 @@ function(orbit_library name)
   file(GLOB tests CONFIGURE_DEPENDS ${folder}/tests/*.cpp)
   if(tests)
     add_executable(${name}_tests ${tests})
+    target_compile_options(${name}_tests PRIVATE -O0)  # compiled far more often than run
     target_link_libraries(${name}_tests PRIVATE orbit_${name} ${arg_TEST_LINK} GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
     target_compile_definitions(${name}_tests PRIVATE ORBIT_SOURCE_DIR="../..")  # from build/<preset>, where tests run: objects are the same in every clone
     gtest_discover_tests(${name}_tests TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 120)

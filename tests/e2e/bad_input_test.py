@@ -99,7 +99,7 @@ class Refused(Case):
 
     def test_unknown_template_task_type_project_experiment(self):
         folder = self.project("exit 0\n")
-        self.refused(folder, "--template", "local-hots", says=("template_id", "'local-hots'"), hint="did you mean 'local-host'?")
+        self.refused(folder, "--template", "local-hots", code=3, says=("template", "'local-hots'"), hint="did you mean 'local-host'?")
         self.refused(folder, "--template", "../../keys/admin", says=("template",))
         self.refused(folder, "--task", "prob", code=None, says=("task", "'prob'"), hint="probe")
         self.refused(folder, "--project", "pp", code=3, says=("project",))

@@ -148,6 +148,10 @@ std::string human_bytes(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string counted(std::int64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : thing.ends_with('s') ? "es" : "s");
+}
+
 std::string shell_quote(std::string_view word) {
   std::string out = "'";
   for (const char c : word) {

@@ -27,6 +27,9 @@ Result<std::int64_t> parse_bytes(std::string_view text);
 // 21474836480 -> "20.0 GiB"
 std::string human_bytes(std::int64_t bytes);
 
+// "1 file", "2 files", "2 processes": of a noun whose plural ends with s or, behind another s, with es.
+std::string counted(std::int64_t count, std::string_view thing);
+
 // For a POSIX shell: safe as one word whatever it holds.
 std::string shell_quote(std::string_view word);
 

@@ -168,10 +168,6 @@ std::string shorten(std::string_view text, std::size_t width) {
   return out + "…";
 }
 
-std::string counted(std::int64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 std::string ago(WallTime then, WallTime now) {
   const std::int64_t difference_ms = now.ms - then.ms;
   const std::int64_t seconds = (difference_ms < 0 ? -difference_ms : difference_ms) / 1000;

@@ -34,7 +34,6 @@ std::size_t display_width(std::string_view text);
 // The first `width` columns, with … at the end when something was left out.
 std::string shorten(std::string_view text, std::size_t width);
 
-std::string counted(std::int64_t count, std::string_view thing);  // "1 file", "2 files"
 std::string ago(WallTime then, WallTime now);  // "now", "12s ago", "3m ago", "5h ago", "2d ago"; "in 3m" for the future
 
 struct Cell {

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "orbit/base/text.hpp"
+
 namespace orbit::decide {
 namespace {
 
@@ -12,10 +14,6 @@ using namespace runner_action;
 
 constexpr std::int32_t term = SIGTERM;
 constexpr std::int32_t kill = SIGKILL;
-
-std::string processes(std::int64_t count) {
-  return count == 1 ? "1 process" : fmt::format("{} processes", count);
-}
 
 class Step {
  public:
@@ -157,9 +155,9 @@ class Step {
     }
     if (s_.leftovers > 0) {
       JournalRecord gone = record(JournalKind::leftovers_ended);
-      gone.detail = counted.count == 0 ? processes(s_.leftovers) + " outlived the entry"
+      gone.detail = counted.count == 0 ? orbit::counted(s_.leftovers, "process") + " outlived the entry"
                                        : fmt::format("{} of {} outlived the entry and could not be ended",
-                                                     counted.count, processes(s_.leftovers));
+                                                     counted.count, orbit::counted(s_.leftovers, "process"));
       append(std::move(gone));
     }
     collect();

@@ -10,6 +10,7 @@
 
 #include "orbit/base/json.hpp"
 #include "orbit/base/log.hpp"
+#include "orbit/base/text.hpp"
 #include "orbit/bundle/bundle.hpp"
 #include "orbit/placement/runtime_state.hpp"
 #include "orbit/platform/files.hpp"
@@ -256,7 +257,7 @@ Result<void> LocalPlacement::end_unsupervised(const std::string& name) {
   ORBIT_TRY_ASSIGN(const int ended, workload.kill_all({}));
   workload.remove();
   if (ended > 0)
-    log::warning("attempt {}: its directory was lost; {} processes of its workload were ended", name, ended);
+    log::warning("attempt {}: its directory was lost; {} of its workload ended", name, counted(ended, "process"));
   return {};
 }
 

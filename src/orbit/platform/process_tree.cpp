@@ -216,8 +216,9 @@ Result<int> ProcessTree::kill_all(const std::vector<pid_t>& except) const {
   const auto left = members(except);
   if (left.empty()) return static_cast<int>(found.size());
   return fail(ErrorCode::io,
-              fmt::format("{} processes could not be ended, the first is {}", left.size(), left.front().pid), {},
-              "a process in uninterruptible sleep (state D) waits for a device or a file server");
+              fmt::format("{} could not be ended, the first is {}",
+                          counted(static_cast<std::int64_t>(left.size()), "process"), left.front().pid),
+              {}, "a process in uninterruptible sleep (state D) waits for a device or a file server");
 }
 
 std::optional<std::int64_t> ProcessTree::oom_kills() const {

@@ -142,7 +142,7 @@ void Driver::act(const action::Watch& watched) {
 
 void Driver::act(const action::SignalAll& signal) {
   const int sent = workload_->signal_all(signal.signal);
-  log_.say("signal {} sent to {} processes", signal.signal, sent);
+  log_.say("signal {} sent to {}", signal.signal, counted(sent, "process"));
 }
 
 void Driver::act(const action::StartGrace&) {
@@ -255,7 +255,7 @@ void Driver::write_artifacts() {
   for (const auto& name : collection.missing_outputs) log_.say("expected output {} is missing", name);
   if (collection.error) log_.say("collection failed: {}", *collection.error);
   // The last line: from here on the sizes of the streams are final, and a result tells them.
-  log_.say("collected {} artifacts, {} bytes", collection.artifact_count, collection.artifact_bytes);
+  log_.say("collected {}, {} bytes", counted(collection.artifact_count, "artifact"), collection.artifact_bytes);
   input::Collected out;
   out.missing_outputs = std::move(collection.missing_outputs);
   out.collect_error = std::move(collection.error);

@@ -107,8 +107,8 @@ class Prechecks {
     const bool same = found->sha256 == data.sha256;
     item(check, same, wanted,
          same ? seen
-              : fmt::format("{} ({} files, {} bytes; submitted: {} files, {} bytes)", seen, found->files,
-                            found->size_bytes, data.files, data.size_bytes),
+              : fmt::format("{} ({}, {} bytes; submitted: {}, {} bytes)", seen, counted(found->files, "file"),
+                            found->size_bytes, counted(data.files, "file"), data.size_bytes),
          Reason::dataset_changed);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "orbit/base/json.hpp"
+#include "orbit/base/text.hpp"
 
 namespace orbit::runner {
 
@@ -21,8 +22,8 @@ std::string in_words(const JournalRecord& record) {
     case JournalKind::workload_started:
       return fmt::format("workload started, process {}", pid);
     case JournalKind::checkpoint:
-      return record.checkpoint ? fmt::format("checkpoint {} is complete: {} files, {} bytes", record.checkpoint->path,
-                                             record.checkpoint->files, record.checkpoint->size_bytes)
+      return record.checkpoint ? fmt::format("checkpoint {} is complete: {}, {} bytes", record.checkpoint->path,
+                                             counted(record.checkpoint->files, "file"), record.checkpoint->size_bytes)
                                : "a checkpoint is complete";
     case JournalKind::stop_requested:
       return record.reason == Reason::timeout ? "the time limit is reached" : "stop asked for by " + detail;
