@@ -180,13 +180,12 @@ BOOST_DESCRIBE_STRUCT(RunnerResult, (),
 
 }  // namespace orbit
 
-#define ORBIT_RUNTIME_TYPES(X)                                                                           \
-  X(ResumeFrom)                                                                                          \
-  X(Order)                                                                                               \
-  X(StopOrder)                                                                                           \
-  X(ProcessIdentity)                                                                                     \
-  X(CheckpointRecord) X(JournalRecord) X(PrecheckItem) X(PrecheckReport) X(Artifact) X(ArtifactManifest) \
-      X(RunnerResult)
+#define ORBIT_RUNTIME_TYPES(X) \
+  X(ResumeFrom)                \
+  X(Order)                     \
+  X(StopOrder)                 \
+  X(ProcessIdentity)           \
+  X(CheckpointRecord) X(JournalRecord) X(PrecheckItem) X(PrecheckReport) X(Artifact) X(ArtifactManifest) X(RunnerResult)
 namespace orbit::json {
 ORBIT_RUNTIME_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json
