@@ -87,8 +87,10 @@ BOOST_DESCRIBE_STRUCT(CodeRevision, (), (source, commit, dirty, patch, key_files
 
 }  // namespace orbit
 
+// clang-format off
 #define ORBIT_BUNDLE_TYPES(X) \
   X(FileEntry) X(BundleManifest) X(DataFingerprint) X(JobSpec) X(PrecheckList) X(CodeRevision)
+// clang-format on
 namespace orbit::json {
 ORBIT_BUNDLE_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json

@@ -91,8 +91,10 @@ BOOST_DESCRIBE_STRUCT(ExecutionRequest, (), (placement, launch, values))
 
 }  // namespace orbit
 
+// clang-format off
 #define ORBIT_EXECUTION_TYPES(X) \
   X(Resources) X(EnvironmentProfile) X(CheckpointRule) X(TemplateValues) X(Template) X(ExecutionRequest)
+// clang-format on
 namespace orbit::json {
 ORBIT_EXECUTION_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json

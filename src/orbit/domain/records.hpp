@@ -237,9 +237,11 @@ BOOST_DESCRIBE_STRUCT(Token, (), (id, name, role, secret, created_at, created_by
 
 }  // namespace orbit
 
+// clang-format off
 #define ORBIT_RECORD_TYPES(X) \
-  X(Project)                  \
-  X(Experiment) X(Submission) X(Run) X(Attempt) X(Checkpoint) X(MetricPoint) X(Event) X(Intent) X(Timer) X(Token)
+  X(Project) X(Experiment) X(Submission) X(Run) X(Attempt) X(Checkpoint) X(MetricPoint) X(Event) X(Intent) \
+  X(Timer) X(Token)
+// clang-format on
 namespace orbit::json {
 ORBIT_RECORD_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json

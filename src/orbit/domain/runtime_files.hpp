@@ -180,12 +180,11 @@ BOOST_DESCRIBE_STRUCT(RunnerResult, (),
 
 }  // namespace orbit
 
+// clang-format off
 #define ORBIT_RUNTIME_TYPES(X) \
-  X(ResumeFrom)                \
-  X(Order)                     \
-  X(StopOrder)                 \
-  X(ProcessIdentity)           \
-  X(CheckpointRecord) X(JournalRecord) X(PrecheckItem) X(PrecheckReport) X(Artifact) X(ArtifactManifest) X(RunnerResult)
+  X(ResumeFrom) X(Order) X(StopOrder) X(ProcessIdentity) X(CheckpointRecord) X(JournalRecord) X(PrecheckItem) \
+  X(PrecheckReport) X(Artifact) X(ArtifactManifest) X(RunnerResult)
+// clang-format on
 namespace orbit::json {
 ORBIT_RUNTIME_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json

@@ -345,20 +345,17 @@ BOOST_DESCRIBE_STRUCT(ServerInfo, (), (version, database, started_at, uptime_s, 
 
 }  // namespace orbit::wire
 
-#define ORBIT_API_TYPES(X)                                                                                          \
-  X(wire::Problem)                                                                                                  \
-  X(wire::AttemptObject)                                                                                            \
-  X(wire::RunObject)                                                                                                \
-  X(wire::RunSpecObject)                                                                                            \
-  X(wire::ProjectRequest)                                                                                           \
-  X(wire::SubmitRequest)                                                                                            \
-  X(wire::SubmitPreview)                                                                                            \
-  X(wire::RerunRequest) X(wire::ResumeRequest) X(wire::ExperimentRequest) X(wire::ConcludeRequest)                  \
-      X(wire::ExperimentObject) X(wire::MissingBlobsRequest) X(wire::MissingBlobs) X(wire::TokenRequest)            \
-          X(wire::TokenObject) X(wire::WhoAmI) X(wire::EventObject) X(wire::LogChunk) X(wire::QueueItem)            \
-              X(wire::WhyObject) X(wire::VerifyFinding) X(wire::VerifyReport) X(wire::DiffItem) X(wire::DiffReport) \
-                  X(wire::TemplateObject) X(wire::TaskInputObject) X(wire::TaskTypeObject) X(wire::Health)          \
-                      X(wire::BlobObject) X(wire::MetricObject) X(wire::ArtifactListObject) X(wire::ServerInfo)
+// clang-format off
+#define ORBIT_API_TYPES(X) \
+  X(wire::Problem) X(wire::AttemptObject) X(wire::RunObject) X(wire::RunSpecObject) X(wire::ProjectRequest) \
+  X(wire::SubmitRequest) X(wire::SubmitPreview) X(wire::RerunRequest) X(wire::ResumeRequest) \
+  X(wire::ExperimentRequest) X(wire::ConcludeRequest) X(wire::ExperimentObject) X(wire::MissingBlobsRequest) \
+  X(wire::MissingBlobs) X(wire::TokenRequest) X(wire::TokenObject) X(wire::WhoAmI) X(wire::EventObject) \
+  X(wire::LogChunk) X(wire::QueueItem) X(wire::WhyObject) X(wire::VerifyFinding) X(wire::VerifyReport) \
+  X(wire::DiffItem) X(wire::DiffReport) X(wire::TemplateObject) X(wire::TaskInputObject) \
+  X(wire::TaskTypeObject) X(wire::Health) X(wire::BlobObject) X(wire::MetricObject) \
+  X(wire::ArtifactListObject) X(wire::ServerInfo)
+// clang-format on
 namespace orbit::json {
 ORBIT_API_TYPES(ORBIT_JSON_EXTERN)
 }  // namespace orbit::json
