@@ -37,6 +37,14 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
+// As `rm -rf` given again until all is gone: a living runner may write into what is being removed.
+inline void remove_for_good(const fs::path& path) {
+  std::error_code failed;
+  do {
+    fs::remove_all(path, failed);
+  } while (failed);
+}
+
 class LocalPlacementTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -157,7 +157,7 @@ TEST_F(LocalPlacementTest, R10_a_workload_whose_directory_is_gone_is_ended_by_a_
     ASSERT_TRUE(wait_for([&] { return !journal(handle, JournalKind::workload_started).empty(); }));
     const ProcessIdentity workload = journal(handle, JournalKind::workload_started).at(0).process.value();
     ASSERT_TRUE(platform::is_alive(workload));
-    fs::remove_all(whole ? directory(attempt) : directory(attempt) / "runtime");
+    remove_for_good(whole ? directory(attempt) : directory(attempt) / "runtime");
     ASSERT_OK(placement_->stop(handle, StopOrder{"ada", clock_.now().wall}));
     EXPECT_TRUE(wait_for([&] { return !platform::is_alive(workload); }));
   }

@@ -41,6 +41,14 @@ inline void put(const fs::path& path, const std::string& bytes, mode_t mode = 06
   chmod(path.c_str(), mode);
 }
 
+// As `rm -rf` given again until all is gone: a living runner may write into what is being removed.
+inline void remove_for_good(const std::filesystem::path& path) {
+  std::error_code failed;
+  do {
+    std::filesystem::remove_all(path, failed);
+  } while (failed);
+}
+
 // Looks again and again until it is so; the cap is for a broken runner only.
 inline bool eventually(const std::function<bool()>& holds, int cap_s = 30) {
   for (int i = 0; i < cap_s * 200; ++i) {

@@ -9,6 +9,7 @@ namespace {
 using test::Bench;
 using test::eventually;
 using test::put;
+using test::remove_for_good;
 using test::slurp;
 
 // Ignores SIGTERM, as does its child: only SIGKILL ends them.
@@ -32,8 +33,7 @@ TEST_P(Lost, R10_DirectoryTakenAwayEndsEverything) {
   namespace fs = std::filesystem;
   switch (GetParam()) {
     case Loss::removed:
-      // The workload's shell still makes no files: one pass is enough.
-      fs::remove_all(bench.dir);
+      remove_for_good(bench.dir);
       break;
     case Loss::moved:
       fs::rename(bench.dir, aside);
@@ -47,7 +47,7 @@ TEST_P(Lost, R10_DirectoryTakenAwayEndsEverything) {
       put(bench.dir / "runtime/lock", "");
       break;
     case Loss::runtime_removed:
-      fs::remove_all(bench.dir / "runtime");
+      remove_for_good(bench.dir / "runtime");
       break;
     case Loss::runtime_moved:
       fs::rename(bench.dir / "runtime", bench.dir / "elsewhere");
@@ -81,7 +81,7 @@ TEST(Loss, R10_KeeperGivesUpInADirectoryThatIsGone) {
   ASSERT_TRUE(eventually([&] { return bench.workload_started(); }));
   const auto workload = bench.workload();
   bench.kill_runner(runner);
-  std::filesystem::remove_all(bench.dir);
+  remove_for_good(bench.dir);
   put(end, "");
   EXPECT_TRUE(eventually([&] { return !platform::is_alive(workload.keeper); })) << "the keeper lives on";
 }
