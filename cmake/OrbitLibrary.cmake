@@ -40,3 +40,15 @@ function(orbit_library name)
     set_property(GLOBAL APPEND PROPERTY ORBIT_UNIT_TESTS ${name}_tests)
   endif()
 endfunction()
+
+# orbit_test_program(NAME LIBRARY SOURCES...)
+#
+# Tests that share something dear to start (a database): one program, one entry of ctest, run as a whole.
+function(orbit_test_program name library)
+  add_executable(${name} ${ARGN})
+  target_compile_options(${name} PRIVATE -O0)
+  target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  set_property(GLOBAL APPEND PROPERTY ORBIT_UNIT_TESTS ${name})
+endfunction()

@@ -41,5 +41,7 @@ elseif(ORBIT_SANITIZE STREQUAL "tsan")
   endif()
   add_link_options(-fsanitize=thread)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_link_options(-static-libstdc++ -static-libgcc)
+  # Not libgcc: with an unwinder of our own, exceptions of a library that is loaded at run time (SOCI's PostgreSQL backend)
+  # would end the process instead of being caught.
+  add_link_options(-static-libstdc++)
 endif()

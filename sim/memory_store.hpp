@@ -23,6 +23,7 @@ class MemoryStore : public Store {
     ambiguous,  // it happens; the answer is lost
   };
   std::function<Fault()> fault;
+  std::function<bool()> silent;  // whether committed() cannot be answered; asked each time
   // Told of every change that took place, for the checkers.
   std::function<void(const Attempt* before, const Attempt& after)> on_attempt;
 

@@ -39,6 +39,7 @@ class Simulation {
     backends_.add(PlacementKind::local, LaunchMode::host_process, machine_);
     commit_lost_ = sometimes(0.1);
     commit_ambiguous_ = sometimes(0.1);
+    store_silent_ = sometimes(0.7);
     commit_refused_ = sometimes(0.1);
     crash_after_commit_ = sometimes(0.05);
     crash_often_ms_ = schedule_.chance(0.5) ? schedule_.between(2'000, 60'000) : 0;
@@ -53,6 +54,7 @@ class Simulation {
       if (schedule_.chance(commit_refused_)) return MemoryStore::Fault::refuse;
       return MemoryStore::Fault::none;
     };
+    store_.silent = [this] { return faulty_ && schedule_.chance(store_silent_); };
     store_.on_attempt = [this](const Attempt* before, const Attempt& after) {
       if (before != nullptr && is_final(before->state)) violation("final-changed", after.id.str());
     };
@@ -304,7 +306,7 @@ class Simulation {
   std::unique_ptr<control::Engine> engine_;
   std::uint64_t life_ = 0;
   bool faulty_ = true;
-  double commit_lost_ = 0, commit_ambiguous_ = 0, commit_refused_ = 0, crash_after_commit_ = 0;
+  double commit_lost_ = 0, commit_ambiguous_ = 0, store_silent_ = 0, commit_refused_ = 0, crash_after_commit_ = 0;
   std::int64_t crash_often_ms_ = 0, reboot_often_ms_ = 0;
   bool clock_steps_ = false;
   std::vector<RunId> acknowledged_;

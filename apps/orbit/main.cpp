@@ -1,6 +1,7 @@
 // Picks the mode. `server` and `runner` are composed here; every other command is the client's.
 #include <cstdio>
 
+#include "db_command.hpp"
 #include "orbit/cli/cli.hpp"
 #include "orbit/runner/runner.hpp"
 #include "server_command.hpp"
@@ -19,7 +20,10 @@ int runner(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   orbit::cli::Program program;
   program.version = ORBIT_VERSION;
-  program.commands = orbit::app::add_server_command;
+  program.commands = [](orbit::cli::Command& root) {
+    orbit::app::add_server_command(root);
+    orbit::app::add_db_commands(root);
+  };
   program.internal["runner"] = runner;
   return orbit::cli::main(argc, argv, program);
 }

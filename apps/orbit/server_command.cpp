@@ -24,6 +24,7 @@
 #include "orbit/spec/template.hpp"
 #include "orbit/store/file_blob_store.hpp"
 #include "orbit/store/file_log_store.hpp"
+#include "orbit/store/postgres_store.hpp"
 #include "orbit/store/sqlite_store.hpp"
 
 namespace orbit::app {
@@ -61,9 +62,14 @@ Result<void> refuse_lost_database(const fs::path& data) {
   return {};
 }
 
+Result<std::unique_ptr<Store>> open_store(const fs::path& data, const std::string& url) {
+  if (!url.empty()) return store::open_postgres(url);
+  ORBIT_TRY(refuse_lost_database(data));
+  return store::open_sqlite(data / "orbit.db");
+}
+
 // What a data directory holds before its first start is over.
 Result<void> prepare(const fs::path& data) {
-  ORBIT_TRY(refuse_lost_database(data));
   for (const char* below : {"", "keys", "templates", "task-types", "attempts", "tmp"})
     ORBIT_TRY(platform::make_directories(data / below, 0700));
   if (!fs::exists(data / "config.yaml"))
@@ -124,7 +130,7 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   platform::SystemClock clock;
   platform::SystemRng rng;
   const WallTime started_at = clock.now().wall;
-  ORBIT_TRY_ASSIGN(const std::unique_ptr<Store> store, store::open_sqlite(data / "orbit.db"));
+  ORBIT_TRY_ASSIGN(const std::unique_ptr<Store> store, open_store(data, config.db));
   ORBIT_TRY_ASSIGN(const std::unique_ptr<BlobStore> blobs, store::open_file_blob_store(data / "blobs"));
   ORBIT_TRY_ASSIGN(const std::unique_ptr<LogStore> logs, store::open_file_log_store(data / "logs"));
   server::StorePool readers(*store);
@@ -171,10 +177,21 @@ Result<void> serve(const fs::path& data, const std::map<std::string, std::string
   http.port = address.port;
   http.spool_directory = data / "tmp";
   http.worker_threads = static_cast<std::size_t>(config.http_threads);
-  server::ApiContext context{
-      writer,    readers,       *blobs,      *logs,    backends,      clock,    rng,
-      events,    authenticator, submissions, attempts, ORBIT_VERSION, "sqlite", engine.leader_epoch(),
-      started_at};
+  server::ApiContext context{writer,
+                             readers,
+                             *blobs,
+                             *logs,
+                             backends,
+                             clock,
+                             rng,
+                             events,
+                             authenticator,
+                             submissions,
+                             attempts,
+                             ORBIT_VERSION,
+                             config.db.empty() ? "sqlite" : "postgresql",
+                             engine.leader_epoch(),
+                             started_at};
   ORBIT_TRY_ASSIGN(const std::unique_ptr<server::ApiServer> api, server::ApiServer::listen(context, http));
 
   const std::string host =

@@ -3,7 +3,7 @@
 import hashlib
 import pathlib
 
-from harness import Case, alive, main, processes_below, wait_until
+from harness import Case, alive, main, nothing_runs, processes_below, wait_until
 
 
 class Ending(Case):
@@ -14,8 +14,7 @@ class Ending(Case):
     def ended(self, script, *arguments, **more):
         run = self.wait_final(self.submit(self.project(script, **more), *arguments))
         place = self.server.attempt_dir(run["attempts"][0])
-        # The runner itself ends a moment after its result is known.
-        wait_until(lambda: not processes_below(place), "nothing is left running")
+        nothing_runs(place)
         return run, run["attempts"][0]
 
     def assert_ended(self, run, state, reason, blame, **attempt):
@@ -147,7 +146,7 @@ class Ending(Case):
         self.assertGreater(len(processes_below(self.server.attempt_dir(run["attempts"][0]))), 200)
         self.orbit("run", "stop", run["id"])
         self.assertEqual(self.wait_final(run)["state"], "terminated")
-        self.assertEqual(processes_below(self.server.attempt_dir(run["attempts"][0])), [])
+        nothing_runs(self.server.attempt_dir(run["attempts"][0]))
 
     def test_the_workload_gets_nothing_of_the_servers_secrets(self):
         """R15, row 12 and 16 of the flaws of this class of software: neither token nor key in the environment."""

@@ -83,6 +83,11 @@ def processes_below(directory):
     return found
 
 
+def nothing_runs(directory):
+    """Of an attempt that ended. Its runner ends a moment after its result is known; nothing else may be left for long."""
+    wait_until(lambda: not processes_below(directory), f"nothing is left running in {directory}")
+
+
 def kill_all(pids, number=signal.SIGKILL):
     for pid in pids:
         try:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from harness import DIGITS, Case, environment, git, main, processes_below
+from harness import DIGITS, Case, environment, git, main, nothing_runs
 
 EPOCHS = 10
 
@@ -88,7 +88,7 @@ class Life(Case):
 
         ran = self.orbit("run", "resume", "digits/first", "--checkpoint", "step-000099", code=3)
         self.assertIn("step-000099", ran.text)
-        self.assertEqual(processes_below(server.attempt_dir(first)), [])
+        nothing_runs(server.attempt_dir(first))
 
     def test_the_line_of_the_example_works_on_a_fresh_server(self):
         """U5: as the run file, its README and `orbit --help` show it."""
@@ -265,7 +265,7 @@ class ByHand(Case):
         self.assertTrue((bundle / "artifacts/model.npz").is_file())
         result = json.loads((bundle / "runtime/result.json").read_text())
         self.assertEqual([result["exit_code"], result["missing_outputs"], result["collect_error"]], [0, [], None], result)
-        self.assertEqual(processes_below(bundle), [])
+        nothing_runs(bundle)
         ran = self.orbit("bundle", "run", bundle, code=None)
         self.assertNotEqual(ran.code, 0)  # once: artifacts of two runs must not mix
         self.orbit("bundle", "run", bundle, "--again")

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from harness import Case, alive, main, processes_below, wait_until
+from harness import Case, alive, main, nothing_runs, wait_until
 
 
 class Runner(Case):
@@ -28,7 +28,7 @@ class Runner(Case):
         self.go.touch()
         run = self.wait_final(run)
         self.assertEqual(len(run["attempts"]), 1)
-        self.assertEqual(processes_below(self.server.attempt_dir(attempt)), [])
+        nothing_runs(self.server.attempt_dir(attempt))
         return run, run["attempts"][0]
 
     def test_killed_runner_of_a_workload_that_ends_well(self):
@@ -58,7 +58,7 @@ class Runner(Case):
                          ["interrupted", "runner_lost", None, 1], run)
         self.assertEqual(run["attempts"][0]["blame"], "platform")
         self.assertTrue(self.logs(run).startswith(b"started\n"))  # what had arrived stays readable (R12)
-        self.assertEqual(processes_below(self.server.attempt_dir(attempt)), [])
+        nothing_runs(self.server.attempt_dir(attempt))
 
     def test_killed_runner_keeper_and_server(self):
         self.new_server()
@@ -82,7 +82,7 @@ class Runner(Case):
         run = self.wait_final(run)
         self.assertIn(run["state"], ("terminated", "interrupted"))
         wait_until(lambda: not alive(entry), "the entry is ended")
-        self.assertEqual(processes_below(self.server.attempt_dir(attempt)), [])
+        nothing_runs(self.server.attempt_dir(attempt))
 
     def test_a_killed_entry_is_told_as_killed(self):
         self.new_server()

@@ -51,6 +51,7 @@ Result<void> Engine::start() {
   load(world_, std::move(attempts), std::move(live.intents), std::move(live.timers));
   handed_out_.clear();
   deposed_ = false;
+  unsettled_.reset();
   return {};
 }
 
@@ -70,6 +71,11 @@ std::vector<Result<void>> Engine::process(const std::vector<Command>& commands) 
 }
 
 std::vector<Result<void>> Engine::process_batch(const std::vector<const Command*>& commands, bool may_split) {
+  if (Result<void> settled = settle(); !settled) {
+    std::vector<Result<void>> answers;
+    for (std::size_t i = 0; i < commands.size(); ++i) answers.emplace_back(settled);
+    return answers;
+  }
   const Now at = now();
   const auto counters = std::tuple(event_seq_, run_seq_, attempt_seq_);
   WorldUndo undo;
@@ -105,18 +111,18 @@ std::vector<Result<void>> Engine::process_batch(const std::vector<const Command*
   batch.id = make_id<BatchId>(rng_, at.wall);
   batch.leader_epoch = epoch_;
   Result<void> committed = store_.commit(batch);
+  bool unsettled = false;
   if (!committed && committed.error().code == ErrorCode::unavailable) {
     // The answer may have been lost, not the commit: its row tells.
-    if (const Result<bool> known = store_.committed(batch.id); known && *known) committed = {};
+    const Result<bool> known = store_.committed(batch.id);
+    if (known && *known) committed = {};
+    unsettled = !known;
   }
   if (committed) {
-    // An intent of the same key may be decided again, even in this batch.
-    for (const Change& change : batch.changes)
-      if (const auto* finished = std::get_if<FinishIntent>(&change)) handed_out_.erase(finished->key);
-    for (Event& event : batch.events) events_.push_back(std::move(event));
-    sweep(world_);
+    recorded(batch.changes, std::move(batch.events));
     return answers;
   }
+  if (unsettled) unsettled_ = Unsettled{std::move(batch), event_seq_, run_seq_, attempt_seq_};
 
   undo.revert(world_);
   std::tie(event_seq_, run_seq_, attempt_seq_) = counters;
@@ -130,6 +136,30 @@ std::vector<Result<void>> Engine::process_batch(const std::vector<const Command*
   for (Result<void>& answer : answers)
     if (answer) answer = fail(error);
   return answers;
+}
+
+// The changes are in the world already.
+void Engine::recorded(const std::vector<Change>& changes, std::vector<Event> events) {
+  // An intent of the same key may be decided again, even in this batch.
+  for (const Change& change : changes)
+    if (const auto* finished = std::get_if<FinishIntent>(&change)) handed_out_.erase(finished->key);
+  for (Event& event : events) events_.push_back(std::move(event));
+  sweep(world_);
+}
+
+Result<void> Engine::settle() {
+  if (!unsettled_) return {};
+  ORBIT_TRY_ASSIGN(const bool known, store_.committed(unsettled_->batch.id));
+  if (known) {
+    WorldUndo unused;
+    for (const Change& change : unsettled_->batch.changes) apply(world_, change, unused);
+    event_seq_ = unsettled_->event_seq;
+    run_seq_ = unsettled_->run_seq;
+    attempt_seq_ = unsettled_->attempt_seq;
+    recorded(unsettled_->batch.changes, std::move(unsettled_->batch.events));
+  }
+  unsettled_.reset();
+  return {};
 }
 
 std::vector<Event> Engine::take_events() {

@@ -29,7 +29,8 @@ class Engine {
 
   // Decides the commands in order, reconciles, commits once. One answer a command: success means durable. A batch
   // refused as a conflict is retried command by command, so that one bad command spoils no other. When the store cannot
-  // be written every answer is that error and nothing changed.
+  // be written every answer is that error and nothing changed; when it may have been written, the answers say so and
+  // the next call finds out first.
   std::vector<Result<void>> process(const std::vector<Command>& commands);
 
   // Events committed since the last call, in order.
@@ -52,6 +53,8 @@ class Engine {
   Now now() const;
   std::vector<Result<void>> process_batch(const std::vector<const Command*>& commands, bool may_split);
   void number(Effects& effects);
+  void recorded(const std::vector<Change>& changes, std::vector<Event> events);
+  Result<void> settle();
 
   Store& store_;
   Clock& clock_;
@@ -64,6 +67,15 @@ class Engine {
   std::int64_t attempt_seq_ = 0;
   bool deposed_ = false;
   std::vector<Event> events_;
+  // A batch of which not even committed() could tell whether it is recorded. Nothing else is decided until that is
+  // known: memory would part from the record.
+  struct Unsettled {
+    Batch batch;
+    std::int64_t event_seq = 0;
+    std::int64_t run_seq = 0;
+    std::int64_t attempt_seq = 0;
+  };
+  std::optional<Unsettled> unsettled_;
   struct HandedOut {
     std::int32_t tries = 0;            // the try it was handed out for
     std::optional<WallTime> again_at;  // steady

@@ -132,6 +132,9 @@ std::span<const ConfigKey> config_keys() {
   static constexpr ConfigKey keys[] = {
       {"listen", "ADDRESS:PORT",
        "where to listen; anything but loopback is reachable by others; port 0 takes a free one"},
+      {"db", "URL",
+       "where the record is kept: postgresql://user@host/name, or empty: DATA/orbit.db; a password belongs into "
+       "config.yaml, ORBIT_DB or ~/.pgpass and not on a command line"},
       {"local_slots", "N", "attempts that run at a time on this machine"},
       {"allow_command_tasks", "true|false", "ad-hoc command lines (task type `command`)"},
       {"log_level", "LEVEL", "least that is logged: debug, info, warning or error"},
@@ -146,7 +149,7 @@ std::span<const ConfigKey> config_keys() {
 std::string default_text(const ConfigKey& key) {
   const json::Value defaults = json::from(ServerConfig{});
   const json::Value& value = defaults.get_object().at(key.key);
-  return value.is_string() ? std::string(value.get_string()) : json::dump(value);
+  return value.is_string() && !value.get_string().empty() ? std::string(value.get_string()) : json::dump(value);
 }
 
 std::string default_config_text() {

@@ -13,6 +13,7 @@ namespace orbit::server {
 
 struct ServerConfig {  // what each is: config_keys()
   std::string listen = "127.0.0.1:7070";
+  std::string db;
   std::int32_t local_slots = 2;
   bool allow_command_tasks = false;
   std::string log_level = "info";
@@ -22,7 +23,7 @@ struct ServerConfig {  // what each is: config_keys()
   std::int32_t http_threads = 4;
 };
 BOOST_DESCRIBE_STRUCT(ServerConfig, (),
-                      (listen, local_slots, allow_command_tasks, log_level, observe_interval_ms, start_deadline_s,
+                      (listen, db, local_slots, allow_command_tasks, log_level, observe_interval_ms, start_deadline_s,
                        worker_threads, http_threads))
 
 // `text`: of config.yaml, empty when there is none. `flags` and `environment`: key -> text. Unknown keys and values out

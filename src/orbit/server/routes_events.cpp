@@ -55,6 +55,10 @@ Result<net::Response> list_or_follow(RouteContext& context, StoreReader& reader,
   ORBIT_TRY_ASSIGN(const auto after, position(context));
   ORBIT_TRY_ASSIGN(const std::int32_t limit, page_limit(context));
   if (wants_events(context.request)) {
+    for (const char* of_lists : {"limit", "newest"})
+      if (context.request.query_value(of_lists))
+        return fail(ErrorCode::invalid_argument, "a stream goes on until it is closed: this is for lists", of_lists,
+                    "leave it out, or do not accept text/event-stream");
     // Of a run its whole story; of everything what happens from now on.
     std::int64_t start = 0;
     if (after) {

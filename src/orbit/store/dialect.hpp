@@ -27,6 +27,9 @@ class Dialect {
   virtual std::string begin_write() const = 0;  // nobody else writes until the end
   virtual std::string begin_read() const = 0;   // one snapshot until the end
 
+  // For a transaction of minutes in which this side waits for another; empty: nothing is to be said.
+  virtual std::string let_transaction_idle() const = 0;
+
   // Is a transaction open on the connection, as the database sees it?
   virtual bool in_transaction(soci::session& session) const = 0;
 
@@ -41,5 +44,8 @@ class Dialect {
   // The error behind an exception of the database library.
   virtual Error translate(const std::exception& exception) const = 0;
 };
+
+// Fills the marks of a schema text in; for expand().
+std::string replaced(std::string_view text, std::string_view mark, std::string_view by);
 
 }  // namespace orbit::store

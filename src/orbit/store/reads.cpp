@@ -38,21 +38,21 @@ class Reader final : public StoreReader {
   explicit Reader(std::shared_ptr<const Dialect> dialect) : sql_(std::move(dialect), Access::read) {}
 
   Result<std::optional<Project>> project(const std::string& name) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text = select(project_columns, "FROM project WHERE name = :name");
       return one<Project>({text, "t", project_types}, {name}, read_project);
     });
   }
 
   Result<std::vector<Project>> projects() override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text = select(project_columns, "FROM project ORDER BY name");
       return all<Project>({text, "", project_types}, {}, read_project);
     });
   }
 
   Result<std::optional<Experiment>> experiment(const std::string& project, const std::string& name) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text =
           select(experiment_columns, "FROM experiment WHERE project = :project AND name = :name");
       return one<Experiment>({text, "tt", experiment_types}, {project, name}, read_experiment);
@@ -60,7 +60,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::vector<Experiment>> experiments(const std::optional<std::string>& project) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string of_all = select(experiment_columns, "FROM experiment ORDER BY project, name");
       static const std::string of_one =
           select(experiment_columns, "FROM experiment WHERE project = :project ORDER BY name");
@@ -70,7 +70,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::optional<RunView>> run(const RunId& id) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text = select(run_columns, "FROM run r WHERE r.id = :id");
       Sql::Transaction snapshot(sql_, Sql::Transaction::Kind::read);
       std::optional<RunView> out;
@@ -85,7 +85,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::vector<RunId>> runs_named(const std::string& name, const std::optional<std::string>& project) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       const auto id = [](const Query::Row& row) { return row.id<RunId>(0); };
       if (!project)
         return all<RunId>({"SELECT id FROM run WHERE name = :name ORDER BY seq DESC", "t", "t"}, {name}, id);
@@ -95,7 +95,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::vector<RunView>> runs(const RunFilter& filter, Page page) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       std::string types;
       std::vector<Arg> arguments;
       const auto given = [&](const auto& value) {
@@ -133,14 +133,14 @@ class Reader final : public StoreReader {
   }
 
   Result<std::optional<Attempt>> attempt(const AttemptId& id) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       auto found = read_attempts(sql_.query({"SELECT id, doc FROM attempt WHERE id = :id", "t", "tt"}), {id});
       return found.empty() ? std::optional<Attempt>() : std::optional(std::move(found.front()));
     });
   }
 
   Result<std::vector<CheckpointRecord>> checkpoints(const AttemptId& attempt) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       return all<CheckpointRecord>(
           {"SELECT path, doc FROM checkpoint WHERE attempt = :attempt ORDER BY at, path", "t", "tt"}, {attempt},
           [](const Query::Row& row) { return from_doc<CheckpointRecord>(row.text(1), "checkpoint " + row.text(0)); });
@@ -148,7 +148,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::vector<MetricPoint>> metrics(const AttemptId& attempt, const std::string& name) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string of_all =
           select(metric_columns, "FROM metric WHERE attempt = :attempt ORDER BY name, step");
       static const std::string of_one =
@@ -159,7 +159,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::int64_t> metrics_offset(const AttemptId& attempt) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       return sql_.query({"SELECT end_offset FROM metric_offset WHERE attempt = :attempt", "t", "i"})
           .integer({attempt})
           .value_or(0);
@@ -167,7 +167,7 @@ class Reader final : public StoreReader {
   }
 
   Result<std::vector<Event>> events(std::int64_t after_seq, std::int32_t limit, const RunId& run) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       const std::int32_t rows = std::clamp(limit, 0, page_limit);
       const auto event = [](const Query::Row& row) {
         return from_doc<Event>(row.text(1), fmt::format("event {}", row.integer(0)));
@@ -182,21 +182,21 @@ class Reader final : public StoreReader {
   }
 
   Result<std::optional<Token>> token_by_secret(const Digest& secret) override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text = select(token_columns, "FROM token WHERE secret = :secret");
       return one<Token>({text, "t", token_types}, {secret}, read_token);
     });
   }
 
   Result<std::vector<Token>> tokens() override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       static const std::string text = select(token_columns, "FROM token ORDER BY created_at, id");
       return all<Token>({text, "", token_types}, {}, read_token);
     });
   }
 
   Result<std::map<std::string, std::int64_t>> attempt_counts_by_state() override {
-    return guard([&] {
+    return guard_again(sql_, [&] {
       std::map<std::string, std::int64_t> out;
       sql_.query({"SELECT state, COUNT(*) FROM attempt GROUP BY state", "", "ti"}).each({}, [&](const Query::Row& row) {
         out[row.text(0)] = row.integer(1);

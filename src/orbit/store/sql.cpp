@@ -56,10 +56,31 @@ void bind(soci::statement& statement, std::string_view types, std::deque<Cell>& 
   }
 }
 
+// A SOCI session that knows when it is lost.
+class Connection {
+ public:
+  Connection(const Dialect& dialect, Access access) : dialect_(dialect), soci_(dialect.connect(access)) {}
+
+  soci::session& soci() { return *soci_; }
+  bool lost() const { return lost_; }
+
+  // In a catch block: the error behind what SOCI threw.
+  [[noreturn]] void raise(const std::exception& exception) {
+    lost_ = lost_ || !soci_->is_connected();
+    Error error = dialect_.translate(exception);
+    if (lost_) error.code = ErrorCode::unavailable;
+    throw SqlError(std::move(error));
+  }
+
+ private:
+  const Dialect& dialect_;
+  std::unique_ptr<soci::session> soci_;
+  bool lost_ = false;
+};
+
 class SociQuery final : public Query, private Query::Row {
  public:
-  SociQuery(soci::session& session, const Dialect& dialect, const Statement& text)
-      : dialect_(dialect), statement_(session) {
+  SociQuery(Connection& connection, const Statement& text) : connection_(connection), statement_(connection.soci()) {
     try {
       statement_.alloc();
       statement_.prepare(std::string(text.sql));
@@ -72,7 +93,7 @@ class SociQuery final : public Query, private Query::Row {
       }
       statement_.define_and_bind();
     } catch (const std::exception& exception) {
-      throw SqlError(dialect_.translate(exception));
+      connection_.raise(exception);
     }
   }
 
@@ -84,14 +105,14 @@ class SociQuery final : public Query, private Query::Row {
     try {
       statement_.execute(false);
     } catch (const std::exception& exception) {
-      throw SqlError(dialect_.translate(exception));
+      connection_.raise(exception);
     }
   }
   const Query::Row* next() override {
     try {
       return statement_.fetch() ? this : nullptr;
     } catch (const std::exception& exception) {
-      throw SqlError(dialect_.translate(exception));
+      connection_.raise(exception);
     }
   }
   void drain() noexcept override {
@@ -120,7 +141,7 @@ class SociQuery final : public Query, private Query::Row {
     if (null(column)) throw SqlError(ErrorCode::corrupt, "a stored record lacks a value that it must have");
   }
 
-  const Dialect& dialect_;
+  Connection& connection_;
   soci::statement statement_;
   std::deque<Cell> parameters_;
   std::deque<Cell> columns_;
@@ -130,19 +151,19 @@ class SociQuery final : public Query, private Query::Row {
 // statement with bound vectors goes on using the values of its first execution. So the loop is here.
 class SociBulk final : public Bulk {
  public:
-  SociBulk(soci::session& session, const Dialect& dialect, const Statement& text)
-      : dialect_(dialect), statement_(session) {
+  SociBulk(Connection& connection, const Statement& text) : connection_(connection), statement_(connection.soci()) {
     try {
       statement_.alloc();
       statement_.prepare(std::string(text.sql));
       bind(statement_, text.parameters, cells_);
       statement_.define_and_bind();
     } catch (const std::exception& exception) {
-      throw SqlError(dialect_.translate(exception));
+      connection_.raise(exception);
     }
   }
 
-  void add(std::initializer_list<Arg> row) override {
+  using Bulk::add;
+  void add(std::span<const Arg> row) override {
     ORBIT_ASSERT(row.size() == cells_.size());
     arguments_.insert(arguments_.end(), row.begin(), row.end());
   }
@@ -158,7 +179,7 @@ class SociBulk final : public Bulk {
       }
     } catch (const std::exception& exception) {
       discard();
-      throw SqlError(dialect_.translate(exception));
+      connection_.raise(exception);
     }
     discard();
     return affected;
@@ -167,7 +188,7 @@ class SociBulk final : public Bulk {
   void discard() override { arguments_.clear(); }
 
  private:
-  const Dialect& dialect_;
+  Connection& connection_;
   soci::statement statement_;
   std::deque<Cell> cells_;
   std::vector<Arg> arguments_;  // row after row
@@ -197,18 +218,12 @@ Error current_exception_as_error() {
 }
 
 struct Sql::Session {
-  std::unique_ptr<soci::session> soci;
+  std::unique_ptr<Connection> connection;
 };
 
 Sql::Sql(std::shared_ptr<const Dialect> dialect, Access access)
-    : dialect_(std::move(dialect)), session_(std::make_unique<Session>()) {
-  try {
-    session_->soci = dialect_->connect(access);
-  } catch (const SqlError&) {
-    throw;
-  } catch (const std::exception& exception) {
-    throw SqlError(dialect_->translate(exception));
-  }
+    : dialect_(std::move(dialect)), access_(access), session_(std::make_unique<Session>()) {
+  connect();
 }
 
 Sql::~Sql() {
@@ -217,23 +232,49 @@ Sql::~Sql() {
   bulks_.clear();
 }
 
-void Sql::execute(const std::string& sql) {
+void Sql::connect() {
   try {
-    *session_->soci << sql;
+    session_->connection = std::make_unique<Connection>(*dialect_, access_);
+  } catch (const SqlError&) {
+    throw;
   } catch (const std::exception& exception) {
     throw SqlError(dialect_->translate(exception));
   }
 }
 
+bool Sql::lost() const {
+  return session_->connection == nullptr || session_->connection->lost();
+}
+
+void Sql::revive() {
+  if (!lost() || in_transaction_) return;
+  queries_.clear();
+  bulks_.clear();
+  session_->connection.reset();
+  rollback_owed_ = false;
+  connect();
+}
+
+void Sql::execute(const std::string& sql) {
+  revive();
+  try {
+    session_->connection->soci() << sql;
+  } catch (const std::exception& exception) {
+    session_->connection->raise(exception);
+  }
+}
+
 Query& Sql::query(const Statement& statement) {
+  revive();
   if (const auto it = queries_.find(statement.sql); it != queries_.end()) return *it->second;
-  auto made = std::make_unique<SociQuery>(*session_->soci, *dialect_, statement);
+  auto made = std::make_unique<SociQuery>(*session_->connection, statement);
   return *queries_.emplace(statement.sql, std::move(made)).first->second;
 }
 
 Bulk& Sql::bulk(const Statement& statement) {
+  revive();
   if (const auto it = bulks_.find(statement.sql); it != bulks_.end()) return *it->second;
-  auto made = std::make_unique<SociBulk>(*session_->soci, *dialect_, statement);
+  auto made = std::make_unique<SociBulk>(*session_->connection, statement);
   return *bulks_.emplace(statement.sql, std::move(made)).first->second;
 }
 
@@ -247,22 +288,26 @@ Sql::Transaction::Transaction(Sql& sql, Kind kind) : sql_(sql) {
     sql_.rollback_owed_ = false;
   }
   sql_.execute(kind == Kind::write ? sql_.dialect_->begin_write() : sql_.dialect_->begin_read());
+  sql_.in_transaction_ = true;
 }
 
 void Sql::Transaction::commit() {
   sql_.execute("COMMIT");
   open_ = false;
+  sql_.in_transaction_ = false;
 }
 
 void Sql::Transaction::rollback() noexcept {
   if (!open_) return;
   open_ = false;
+  sql_.in_transaction_ = false;
+  if (sql_.lost()) return;  // the database rolls back by itself
   try {
     sql_.execute("ROLLBACK");
   } catch (const std::exception&) {
     // Either the database ended the transaction itself (disk full) or the connection is in trouble; told apart at the
     // next begin.
-    sql_.rollback_owed_ = sql_.dialect_->in_transaction(*sql_.session_->soci);
+    sql_.rollback_owed_ = !sql_.lost() && sql_.dialect_->in_transaction(sql_.session_->connection->soci());
   }
 }
 

@@ -51,6 +51,11 @@ auto guard(Body&& body) -> Result<std::invoke_result_t<Body>> {
   }
 }
 
+// The same for a body that changes nothing before it fails: repeated once over a new connection when the old one was
+// lost.
+template <class Body>
+auto guard_again(const class Sql& sql, Body&& body) -> Result<std::invoke_result_t<Body>>;
+
 // A statement's text and the types of its parameters and columns, one letter each: t text, i integer (64 bits), r real.
 // Parameters are bound by position and each name stands once in the text (backends number repeated names differently).
 struct Statement {
@@ -163,7 +168,8 @@ class Query {
 class Bulk {
  public:
   virtual ~Bulk() = default;
-  virtual void add(std::initializer_list<Arg> row) = 0;
+  virtual void add(std::span<const Arg> row) = 0;
+  void add(std::initializer_list<Arg> row) { add(std::span<const Arg>(row.begin(), row.size())); }
   virtual std::size_t pending() const = 0;
   // Affected rows in all; nothing is pending afterwards, whatever happens.
   virtual std::int64_t run() = 0;
@@ -178,8 +184,10 @@ class Sql {
   Sql& operator=(const Sql&) = delete;
 
   const Dialect& dialect() const { return *dialect_; }
+  // The connection is gone. Outside a transaction the next use makes a new one; what was prepared is prepared again.
+  bool lost() const;
   void execute(const std::string& sql);
-  // Prepared at the first use, kept for the life of the connection.
+  // Prepared at the first use, kept for the life of the connection: a reference does not outlive the loss of it.
   Query& query(const Statement& statement);
   Bulk& bulk(const Statement& statement);
   void discard_pending();
@@ -202,11 +210,23 @@ class Sql {
 
  private:
   struct Session;  // SOCI's, in sql.cpp
+  void connect();
+  void revive();
+
   std::shared_ptr<const Dialect> dialect_;
+  Access access_;
   std::unique_ptr<Session> session_;
+  bool in_transaction_ = false;
   std::map<std::string, std::unique_ptr<Query>, std::less<>> queries_;
   std::map<std::string, std::unique_ptr<Bulk>, std::less<>> bulks_;
   bool rollback_owed_ = false;
 };
+
+template <class Body>
+auto guard_again(const Sql& sql, Body&& body) -> Result<std::invoke_result_t<Body>> {
+  auto first = guard(body);
+  if (first || !sql.lost()) return first;
+  return guard(body);
+}
 
 }  // namespace orbit::store

@@ -36,7 +36,7 @@ class SqlStore final : public Store {
 
   Result<std::int64_t> take_leadership(WallTime now) override {
     const std::lock_guard lock(mutex_);
-    return guard([&] {
+    return guard_again(sql_, [&] {
       Sql::Transaction transaction(sql_, Sql::Transaction::Kind::write);
       run(raise_epoch, {1});  // first, so that the row is ours when it is read
       std::int64_t epoch = stored_epoch();
@@ -53,13 +53,13 @@ class SqlStore final : public Store {
 
   Result<LiveState> load_live() override {
     const std::lock_guard lock(mutex_);
-    return guard([&] { return read_live(sql_); });
+    return guard_again(sql_, [&] { return read_live(sql_); });
   }
 
   Result<void> commit(const Batch& batch) override {
     const std::lock_guard lock(mutex_);
     bool committing = false;
-    auto done = guard([&] {
+    const auto record = [&] {
       if (batch.id.empty()) throw SqlError(ErrorCode::invalid_argument, "a batch has no id", "batch.id");
       BatchRules::check(batch.changes, batch.events);
       Sql::Transaction transaction(sql_, Sql::Transaction::Kind::write);
@@ -69,7 +69,10 @@ class SqlStore final : public Store {
       writer.append(batch.events);
       committing = true;
       transaction.commit();
-    });
+    };
+    auto done = guard(record);
+    // Before the commit was sent a lost connection has recorded nothing.
+    if (!done && !committing && sql_.lost()) done = guard(record);
     if (done) return done;
     sql_.discard_pending();
     Error error = std::move(done).error();
@@ -84,7 +87,7 @@ class SqlStore final : public Store {
 
   Result<bool> committed(const BatchId& id) override {
     const std::lock_guard lock(mutex_);
-    return guard([&] { return sql_.query(find_batch).integer({id}).has_value(); });
+    return guard_again(sql_, [&] { return sql_.query(find_batch).integer({id}).has_value(); });
   }
 
   Result<std::unique_ptr<StoreReader>> reader() override {

@@ -13,12 +13,6 @@ sqlite_api::sqlite3* connection_of(soci::session& session) {
   return static_cast<soci::sqlite3_session_backend*>(session.get_backend())->conn_;
 }
 
-std::string replace_all(std::string text, std::string_view mark, std::string_view by) {
-  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + by.size()))
-    text.replace(at, mark.size(), by);
-  return text;
-}
-
 }  // namespace
 
 std::unique_ptr<soci::session> SqliteDialect::connect(Access access) const {
@@ -51,6 +45,9 @@ std::string SqliteDialect::begin_write() const {
 std::string SqliteDialect::begin_read() const {
   return "BEGIN";
 }
+std::string SqliteDialect::let_transaction_idle() const {
+  return "";
+}
 
 bool SqliteDialect::in_transaction(soci::session& session) const {
   return sqlite_api::sqlite3_get_autocommit(connection_of(session)) == 0;
@@ -58,7 +55,7 @@ bool SqliteDialect::in_transaction(soci::session& session) const {
 
 std::string SqliteDialect::expand(std::string_view ddl) const {
   // "INTEGER PRIMARY KEY", and only that spelling, makes the column the key of the table's own tree.
-  return replace_all(replace_all(std::string(ddl), "@KEY@", "INTEGER"), "@CLUSTERED@", "WITHOUT ROWID");
+  return replaced(replaced(ddl, "@KEY@", "INTEGER"), "@CLUSTERED@", "WITHOUT ROWID");
 }
 
 std::vector<std::string> SqliteDialect::refuse(std::string_view name, std::string_view operation,

@@ -17,6 +17,7 @@ class SqliteDialect final : public Dialect {
   std::unique_ptr<soci::session> connect(Access access) const override;
   std::string begin_write() const override;
   std::string begin_read() const override;
+  std::string let_transaction_idle() const override;
   bool in_transaction(soci::session& session) const override;
   std::string expand(std::string_view ddl) const override;
   std::vector<std::string> refuse(std::string_view name, std::string_view operation, std::string_view table,

@@ -31,12 +31,18 @@ Result<void> ensure_file(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& database_file, const OpenOptions& options) {
+Result<std::shared_ptr<const Dialect>> sqlite_dialect(const std::filesystem::path& database_file,
+                                                      const OpenOptions& options) {
   if (database_file.string().find_first_of("\"\n") != std::string::npos)
     return fail(ErrorCode::unsupported, "the path of the database holds a quote or a line break",
                 database_file.string(), "choose another data directory");
   ORBIT_TRY(ensure_file(database_file));
-  return open_sql_store(std::make_shared<SqliteDialect>(database_file, options.max_pages, options.busy_timeout_ms));
+  return std::make_shared<SqliteDialect>(database_file, options.max_pages, options.busy_timeout_ms);
+}
+
+Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& database_file, const OpenOptions& options) {
+  ORBIT_TRY_ASSIGN(auto dialect, sqlite_dialect(database_file, options));
+  return open_sql_store(std::move(dialect));
 }
 
 }  // namespace orbit::store

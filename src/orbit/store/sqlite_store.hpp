@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "orbit/ports/store.hpp"
+#include "orbit/store/dialect.hpp"
 
 namespace orbit::store {
 
@@ -22,5 +23,9 @@ struct OpenOptions {
 
 // Creates the file if there is none. `corrupt`: it is damaged or no database; `unsupported`: written by a newer Orbit.
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& database_file, const OpenOptions& options = {});
+
+// The file is made if there is none.
+Result<std::shared_ptr<const Dialect>> sqlite_dialect(const std::filesystem::path& database_file,
+                                                      const OpenOptions& options = {});
 
 }  // namespace orbit::store

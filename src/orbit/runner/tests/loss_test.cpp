@@ -160,6 +160,22 @@ TEST(Loss, X5_FullDiskAtTheEndCostsNoArtifacts) {
   ASSERT_EQ(bench.wait(runner), 0);
   EXPECT_FALSE(bench.result().collect_error) << *bench.result().collect_error;
   EXPECT_NE(bench.artifact(bench.artifacts(), "model"), nullptr);
+}
+
+// R7: little enough room is left to have ended a workload, and enough for the runner to say so.
+TEST(Loss, R7_AFullDiskIsToldApart) {
+  Bench bench;
+  std::filesystem::create_directories(bench.dir);
+  if (mount("tmpfs", bench.dir.c_str(), "tmpfs", 0, "size=96m") != 0) GTEST_SKIP() << "no file system can be mounted";
+  struct Unmount {
+    std::filesystem::path path;
+    ~Unmount() { umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{bench.dir};
+  bench.make(
+      "avail=$(df -k --output=avail . | tail -n 1); head -c $(((avail - 600) * 1024)) /dev/zero >artifacts/filler; "
+      "exit 4");
+  ASSERT_EQ(bench.run(), 0);
+  EXPECT_EQ(bench.result().exit_code, 4);
   EXPECT_TRUE(bench.result().disk_full);
 }
 

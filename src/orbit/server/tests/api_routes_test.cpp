@@ -99,6 +99,11 @@ TEST_F(ApiRoutes, R3_TemplatesCarryTheDigestThatRunsRecord) {
   EXPECT_EQ(get("/api/v1/task-types/training").status, 200);
 }
 
+TEST_F(ApiRoutes, WhatIsForListsIsRefusedByStreams) {
+  for (const char* key : {"limit", "newest"})
+    expect_problem(get(std::string("/api/v1/events?") + key + "=3", {{"Accept", "text/event-stream"}}), 400, key);
+}
+
 TEST_F(ApiRoutes, FiltersByWhatDoesNotExistAreNoEmptyAnswers) {
   expect_problem(get("/api/v1/runs?project=digit"), 404, "project");
   expect_problem(get("/api/v1/runs?project=digits&experiment=none"), 404, "experiment");
