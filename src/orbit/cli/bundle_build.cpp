@@ -15,8 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t manifest_limit_bytes = std::size_t{64} << 20;
-
 Result<Template> find_template(const BuildOptions& options, const std::string& id) {
   if (options.template_file) {
     ORBIT_TRY_ASSIGN(const std::string text, platform::read_file(*options.template_file, 1 << 20));
@@ -58,7 +56,7 @@ Result<void> write_new(const fs::path& root, const FileEntry& entry, const Conte
 }  // namespace
 
 Result<Digest> digest_of_bundle(const fs::path& directory) {
-  auto text = platform::read_file(directory / "bundle.json", manifest_limit_bytes);
+  auto text = platform::read_file(directory / "bundle.json", bundle::max_manifest_bytes);
   if (!text) {
     Error error = std::move(text).error();
     error.hint = "is this a bundle? orbit bundle build makes one";

@@ -104,7 +104,7 @@ bool succeeded(const RunnerResult& result) {
 Result<fs::path> copy_for_another_run(const fs::path& directory) {
   fs::path from = directory.lexically_normal();
   if (!from.has_filename()) from = from.parent_path();
-  ORBIT_TRY_ASSIGN(const std::string text, platform::read_file(from / "bundle.json", std::size_t{64} << 20));
+  ORBIT_TRY_ASSIGN(const std::string text, platform::read_file(from / "bundle.json", bundle::max_manifest_bytes));
   ORBIT_TRY_ASSIGN(const BundleManifest manifest, bundle::parse_manifest(text));
   fs::path to;
   std::error_code failure;

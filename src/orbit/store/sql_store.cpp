@@ -87,7 +87,12 @@ class SqlStore final : public Store {
 
   Result<bool> committed(const BatchId& id) override {
     const std::lock_guard lock(mutex_);
-    return guard_again(sql_, [&] { return sql_.query(find_batch).integer({id}).has_value(); });
+    return guard_again(sql_, [&] {
+      // Behind whoever writes: a COMMIT whose connection was cut may still be under way, and its row not to be seen
+      // yet.
+      Sql::Transaction transaction(sql_, Sql::Transaction::Kind::write);
+      return sql_.query(find_batch).integer({id}).has_value();
+    });
   }
 
   Result<std::unique_ptr<StoreReader>> reader() override {
